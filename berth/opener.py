@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import ipaddress
+import re
 import threading
 import time
 import urllib.error
@@ -57,6 +58,11 @@ def origin_of(url: str) -> Origin:
     if parts.username is not None or parts.password is not None:
         raise UnreadableUrl("has a name or a password in it; remove them, and give a token with --token-file")
     return Origin(parts.scheme, host, _PORTS[parts.scheme] if port is None else port)
+
+
+def without_login(url: str) -> str:
+    """Return an address as messages show it: a name and a password before its host are left out."""
+    return re.sub(r"//[^/?#]*@", "//…@", url)
 
 
 def check_token(url: str, token: str, *, allow_http: bool = False) -> None:

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from berth.adopt.api_objects import Fate, Kept, NotAdopted, StackEntry, last_segment
+from berth.adopt.api_objects import ApiObject, Fate, Kept, NotAdopted, StackEntry, last_segment
 from berth.adopt.google.import_ids import ImportIds
+from berth.adopt.google.placement_policies import policy_of
 from berth.adopt.inventory import ClusterInventory
 from berth.plan.fleet import FleetPlan
 from berth.text import abbreviate_names
@@ -104,22 +105,47 @@ def unused_answers(
         ("Firewall", inventory.firewalls),
         ("Service", [each for each in inventory.services if each["state"] == "ENABLED"]),
         ("Account", inventory.service_accounts),
+        ("ResourcePolicy", inventory.placement_policies),
     ):
         ids = {last_segment(str(each["id"])) for each in entries if each["type"].endswith(f":{kind}")}
         one, many = _NOUNS[kind]
-        names = {last_segment(str(each["name"])) for each in answers} - ids
-        rest = sorted(name for name in names if not any(line.endswith(f" {name}") for line in lines))
-        if rest:
-            noun = one if len(rest) == 1 else f"{len(rest)} {many}"
-            yield NotAdopted(f"{noun} {abbreviate_names(rest)}", _UNUSED_ANSWER, kept=Kept.OTHERS, names=tuple(rest))
+        rest: dict[Kept, set[str]] = {}
+        for each in answers:
+            if (name := last_segment(str(each["name"]))) not in ids and not any(
+                line.endswith(f" {name}") for line in lines
+            ):
+                rest.setdefault(_why_unused(each, inventory), set()).add(name)
+        for why, names in sorted(rest.items()):
+            noun = one if len(names) == 1 else f"{len(names)} {many}"
+            subject = f"{noun} {abbreviate_names(sorted(names))}"
+            yield NotAdopted(subject, _UNUSED_ANSWERS[why], kept=why, names=tuple(sorted(names)))
 
 
-_UNUSED_ANSWER = "no entry of the stack file makes or changes it"
+def _why_unused(answer: ApiObject, inventory: ClusterInventory) -> Kept:
+    """Return whose an answer is that no entry of the stack file stands for."""
+    if answer in inventory.placement_policies:
+        used = map(policy_of, inventory.node_pools)
+        return Kept.EXISTING if str(answer["name"]) in used else Kept.OTHERS
+    network = last_segment(str(answer.get("network") or ""))
+    if not network or not inventory.networks:
+        return Kept.OTHERS
+    if network not in inventory.networks:
+        return Kept.NETWORK
+    return Kept.OTHERS if inventory.manages_cluster else Kept.CLUSTER
+
+
+_UNUSED_ANSWERS = {
+    Kept.EXISTING: "pools use it by its name, and it stays as it is",
+    Kept.OTHERS: "no entry of the stack file makes or changes it",
+    Kept.NETWORK: "it is of a network that neither the cluster nor its nodes are in",
+    Kept.CLUSTER: "it is of the cluster's network, which stays with the cluster's owner",
+}
 _NOUNS = {
     "Reservation": ("reservation", "reservations"),
     "FutureReservation": ("future reservation", "future reservations"),
     "Subnetwork": ("subnetwork", "subnetworks"),
     "Firewall": ("firewall rule", "firewall rules"),
+    "ResourcePolicy": ("placement policy", "placement policies"),
     "Account": ("service account", "service accounts"),
     "AlertPolicy": ("alert policy", "alert policies"),
     "BucketIAMMember": ("role on a bucket", "roles on buckets"),

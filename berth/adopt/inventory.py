@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from msgspec import Struct, field
 
-from berth.adopt.api_objects import ApiObject, InvalidInventory, name_of, namespace_of, value_at
+from berth.adopt.api_objects import ApiObject, InvalidInventory, last_segment, list_at, name_of, namespace_of, value_at
 from berth.adopt.google import answer_kinds
 from berth.adopt.google.answer_kinds import ANSWER_KINDS, classify_answers
 from berth.adopt.google.iam_policies import Rights, read_rights
@@ -73,6 +73,15 @@ class ClusterInventory(Struct, dict=True):
     def location(self) -> str:
         """The cluster's location: a region or a zone."""
         return str(self.cluster.get("location", ""))
+
+    @cached_property
+    def networks(self) -> frozenset[str]:
+        """The names of the networks that the cluster and its nodes are in, as far as the answers say."""
+        paths = [self.cluster.get("network"), value_at(self.cluster, "networkConfig.network")]
+        for node_pool in self.node_pools:
+            further = list_at(node_pool, "networkConfig.additionalNodeNetworkConfigs")
+            paths += [each.get("network") for each in further]
+        return frozenset(last_segment(str(path)) for path in paths if path)
 
     @cached_property
     def rights(self) -> Rights:

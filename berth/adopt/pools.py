@@ -81,7 +81,8 @@ def read_pools(
             kind = value_at(node_pool, "config.machineType")
             remedy = _DELETED if _is_deleted_default(inventory, node_pool) else "it stays, and so does what runs there"
             why = f"'{kind}' has no accelerators that Berth knows; {remedy}"
-            not_adopted.append(NotAdopted(f"node pool {node_pool['name']}", why, kept=Kept.NO_MACHINES))
+            owner = Kept.NO_MACHINES if inventory.manages_cluster else Kept.CLUSTER
+            not_adopted.append(NotAdopted(f"node pool {node_pool['name']}", why, kept=owner))
             continue
         with_machines.append(node_pool)
         if _is_deleted_default(inventory, node_pool):

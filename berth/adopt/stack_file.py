@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.adopt.admission_checks import set_queued_options
-from berth.adopt.api_objects import NotAdopted, StackEntry, mapping_at
+from berth.adopt.api_objects import Kept, NotAdopted, StackEntry, mapping_at
 from berth.adopt.cluster_contents import existing_cluster_fleet
 from berth.adopt.clusters import cluster_section, project_settings
 from berth.adopt.controllers import controller_sections, operators
@@ -50,7 +50,8 @@ def adopt(inventory: ClusterInventory, stack: str, kept: Collection[str] = ()) -
     classes = compute_class_section(inventory, made, reserve, not_adopted)
     for found in reserved.values():
         if found.is_unmanaged:
-            not_adopted.append(NotAdopted(f"reservation {found.path}", found.why_unmanaged()))
+            subject = f"reservation {found.path}"
+            not_adopted.append(NotAdopted(subject, found.why_unmanaged(), kept=Kept.EXISTING))
     sections: dict[str, object] = {
         "cluster": cluster_section(inventory, stack, not_adopted) if inventory.manages_cluster else {},
         "reservations": {key: found.full_entry() for key, found in sorted(reserved.items())},

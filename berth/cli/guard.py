@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, cast
 
 import typer
+from msgspec.structs import replace
 
 from berth.cli.arguments import (
     EXIT_BLOCKED,
@@ -19,7 +20,9 @@ from berth.cli.arguments import (
     exit_with_problems,
     print_answer,
     project_name,
+    project_root,
 )
+from berth.cli.comparison import PROJECT, with_project
 from berth.cli.diff.as_json import to_json_value
 from berth.diagnostics import Problem
 from berth.diff.guard import text as guard_text
@@ -62,7 +65,7 @@ def guard_command(
     and loses nothing that the file does not allow to be lost. Exits 3 if it loses something else (blocked), and if it
     failed or may not be one whole run (unknown). Exits 1 if the input is not a preview.
     """
-    evaluation = evaluate_or_exit(stack, needs=None)
+    evaluation = with_project(evaluate_or_exit(stack, needs=None), stack, project_root())
     from berth.diff.guard.preview_steps import STDIN, PreviewFormatError
 
     content = _read(preview, evaluation.stack)
@@ -113,13 +116,26 @@ def guard_report(
         with refusing_odd_shapes():
             preview = parse_preview(content.decode())
             require_stack(preview, evaluation.stack, project)
-            return check_preview(preview, evaluation.plan, config, running)
+            report = check_preview(preview, evaluation.plan, config, running)
+            return replace(report, doubts=(*report.doubts, *_unwritten_config(preview.config, evaluation)))
     except OtherStackError as error:
         return GuardReport((), (), (str(error),))
     except PreviewFormatError as error:
         if not error.is_unknown:
             raise
         return GuardReport((), (), (error.reason,))
+
+
+def _unwritten_config(engine: Mapping[str, object] | None, evaluation: Evaluation) -> Iterator[str]:
+    """Yield the keys of the engine's config that no file sets: the preview is of another version of the files."""
+    if engine is None or evaluation.file is None or "environment" in evaluation.file.around:  # which sets any key
+        return
+    written = evaluation.file.around.get(PROJECT)
+    project: Mapping[str, object] = cast("Mapping[str, object]", written) if isinstance(written, Mapping) else {}
+    shared = cast("Mapping[str, object]", project.get("config") or {})
+    known = {*evaluation.file.config, *shared, *(f"{project.get('name')}:{key}" for key in shared)}
+    for key in sorted(engine.keys() - known):
+        yield f"the preview is of another version of the stack file: {key} was set; run it again"
 
 
 def guard_as_json(result: GuardReport, stack: str) -> dict[str, Any]:

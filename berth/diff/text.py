@@ -145,10 +145,9 @@ def describe_reclaim(change: ReclaimChange) -> str:
 
 def describe_field(change: FieldChange) -> str:
     """Return the change of a field of a Kubernetes object, or that an entry is added or removed."""
-    if change.before is None and _is_mapping(change.after):
-        return f"{change.path} is added: {format_on_one_line(change.after)}"
-    if change.after is None and _is_mapping(change.before):
-        return f"{change.path} is removed: {format_on_one_line(change.before)}"
+    for without, block, verb in ((change.before, change.after, "added"), (change.after, change.before, "removed")):
+        if without is None and _is_mapping(block):
+            return f"{change.path} is {verb}: {format_on_one_line(block)}"
     if _FLAVOR_LIST.fullmatch(change.path) and change.before and change.after:
         orders = (", ".join(map(str, cast("list[object]", names))) for names in (change.before, change.after))
         return f"preference order of flavors: {' → '.join(orders)}"
@@ -161,6 +160,8 @@ def describe_field(change: FieldChange) -> str:
     if _COVERED.fullmatch(change.path):
         counted = [PODS in cast("list[object]", each or []) for each in (change.before, change.after)]
         line += _EFFECT_OF_PODS.get((counted[0], counted[1]), "")
+    if change.path == "spec.topologyName" and change.before is not None:
+        line += " (Kueue refuses this change of a flavor; give it another name: `flavor` of its pools)"
     return line
 
 

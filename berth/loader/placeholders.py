@@ -19,24 +19,29 @@ _MAX_NAMED = 8
 
 
 class Placeholder(Struct, frozen=True):
-    """A placeholder in a value: the text that has to be replaced, what it is, and the path of its first value."""
+    """A placeholder in values: the text that has to be replaced, what it is, and their paths in alphabetical order."""
 
     text: str
     what: str
-    path: FieldPath
+    paths: tuple[FieldPath, ...]
+
+    @property
+    def path(self) -> FieldPath:
+        """The path of the first value."""
+        return self.paths[0]
 
 
 def placeholders(fleet: object) -> tuple[Placeholder, ...]:
-    """Return the placeholders of a fleet, each once, by its first path in alphabetical order; keys are read too."""
+    """Return the placeholders of a fleet, each once, by its first path; keys are read too."""
     texts = [*_texts(fleet, ())]
     everything = "\n".join(text for _, text in texts)
     kinds = [kind for kind in _kinds() if any(part in everything for part in kind.has)]
-    found: dict[str, Placeholder] = {}
+    found: dict[str, tuple[str, dict[FieldPath, None]]] = {}
     for path, text in texts if kinds else ():
         for kind in kinds:
             for match in kind.pattern.finditer(text):
-                found.setdefault(match[0], Placeholder(match[0], kind.what, path))
-    return tuple(found.values())
+                found.setdefault(match[0], (kind.what, {}))[1][path] = None
+    return tuple(Placeholder(text, what, tuple(paths)) for text, (what, paths) in found.items())
 
 
 def placeholder_warning(fleet: object, file: Path | None) -> tuple[Problem, ...]:

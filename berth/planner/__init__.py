@@ -58,6 +58,8 @@ def plan_fleet(stack: str, parsed: Parsed[FleetSpec]) -> PlanningResult | None:
     context = _planning_context(stack, parsed.spec, set(parsed.set_aside))
     plan, worker_plans = _plan(context)
     if parsed.set_aside:
+        # Defaults stand for what could not be read: what is wrong with them is no second fault.
+        context.problems.entries[:] = [each for each in context.problems.entries if not _is_of(parsed, each.path)]
         check_written_references(context, parsed.written)
     faulty_sections = {section for section, _ in context.set_aside}
     machines_complete = _MACHINE_SECTIONS.isdisjoint(faulty_sections) and _MACHINE_CLUSTER_KEYS.isdisjoint(
@@ -69,6 +71,12 @@ def plan_fleet(stack: str, parsed: Parsed[FleetSpec]) -> PlanningResult | None:
         for w, origins in worker_plans
     }
     return PlanningResult(plan, tuple(context.problems.entries), context.origins, complete, machines_complete, workers)
+
+
+def _is_of(parsed: Parsed[FleetSpec], path: FieldPath) -> bool:
+    """Return whether a path is in a part of the file that was set aside."""
+    section, name = (*map(str, path[:2]), "", "")[:2]
+    return (section, "") in parsed.set_aside or (section, name) in parsed.set_aside
 
 
 def _planning_context(stack: str, spec: FleetSpec, set_aside: set[tuple[str, str]]) -> PlanningContext:

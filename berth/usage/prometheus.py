@@ -7,7 +7,7 @@ import urllib.parse
 from collections.abc import Iterator, Mapping
 
 from berth.diagnostics import Problems
-from berth.opener import UnreadableUrl, read_url
+from berth.opener import UnreadableUrl, read_url, without_login
 from berth.usage.series import METRICS
 
 MAX_SAMPLES = 10_000
@@ -43,14 +43,15 @@ def fetch(
     `token` is sent as a bearer token, over http only to this machine or with `allow_http`. Answers are not stored.
     """
     answers: list[tuple[str, str]] = []
+    shown = without_login(url)
     for metric, path in range_queries(matchers, start, end):
         try:
             body = read_url(f"{url.rstrip('/')}{path}", token, allow_http=allow_http)
             answers.append((metric, body.decode("utf-8")))
         except UnicodeDecodeError:
-            problems.fault("bad-url", ("--prometheus",), f"'{url}' does not answer with UTF-8; name a Prometheus")
+            problems.fault("bad-url", ("--prometheus",), f"'{shown}' does not answer with UTF-8; name a Prometheus")
             return []
         except UnreadableUrl as error:
-            problems.fault("bad-url", ("--prometheus",), f"'{url}' {error}")
+            problems.fault("bad-url", ("--prometheus",), f"'{shown}' {error}")
             return []
     return answers

@@ -245,6 +245,7 @@ def test_usage_says_each_failure_in_one_line_without_the_token(tmp_path: pathlib
             (url, [], "redirects to http://example.org:80"),
             ("http://prometheus.example", [], "allow it with --allow-http"),
             ("http://127.0.0.1:1", ["--allow-http"], "does not answer"),
+            (f"https://me:{SECRET}@prometheus.example/x", [], "'https://…@prometheus.example/x' has a name"),
         ):
             done = CliRunner().invoke(
                 app, ["usage", "dev", "--prometheus", address, "--token-file", str(token), *options]

@@ -14,6 +14,7 @@ from berth.adopt.google.answer_shapes import (
     RESERVATION_SHAPES,
     shape_problem,
 )
+from berth.adopt.kubernetes.object_shapes import object_problem
 
 ACCEPTED_COMMANDS: Final = (
     "gcloud container clusters describe, container node-pools list, or another command of docs/adopt.md, each with "
@@ -138,8 +139,8 @@ def _incomplete(kind: str, answer: ApiObject) -> str | None:
         title = f"{_shorten_text(answer['kind'])} '{_shorten_text(str(metadata['name']))}'"
         if not isinstance(answer.get("spec", {}), dict):
             return f"{title}: spec is not an object; give the answer of kubectl as it is"
-        if answer["kind"] == "LocalQueue" and not isinstance(value_at(answer, "spec.clusterQueue"), str):
-            return f"{title}: spec.clusterQueue is not a text; give the answer of kubectl as it is"
+        if (problem := object_problem(answer)) is not None:
+            return f"{title}: {problem}; give the answer of kubectl as it is"
         return f"{title} is being deleted; {_WHEN_GONE}" if metadata.get("deletionTimestamp") else None
     name = _NAME_FIELD.get(kind, "name")
     if not isinstance(answer.get(name), str):

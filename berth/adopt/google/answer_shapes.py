@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from berth.adopt.api_objects import ApiObject, value_at
 
-_Shape = tuple[str, Callable[[Any], bool]]
+Shape = tuple[str, Callable[[Any], bool]]
+"""What a value is, in words, and whether it is."""
 
 
 def _all(values: object, kind: type) -> bool:
@@ -20,27 +21,27 @@ def _is_number(value: object) -> bool:
     return is_text or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
 
 
-_OBJECT: _Shape = ("an object", lambda value: isinstance(value, dict))
-_OBJECTS: _Shape = ("a list of objects", lambda value: _all(value, dict))
-_TEXT: _Shape = ("a text", lambda value: isinstance(value, str) and value != "")
-_TEXTS: _Shape = ("a list of texts", lambda value: _all(value, str))
-_NUMBER: _Shape = ("a number", _is_number)
-_LABELS: _Shape = (
+OBJECT: Shape = ("an object", lambda value: isinstance(value, dict))
+OBJECTS: Shape = ("a list of objects", lambda value: _all(value, dict))
+TEXT: Shape = ("a text", lambda value: isinstance(value, str) and value != "")
+TEXTS: Shape = ("a list of texts", lambda value: _all(value, str))
+_NUMBER: Shape = ("a number", _is_number)
+LABELS: Shape = (
     "an object of texts",
     lambda value: isinstance(value, dict) and _all([*cast("ApiObject", value).values()], str),
 )
-_TAINTS: _Shape = (
+_TAINTS: Shape = (
     "a list of taints with key and effect",
     lambda value: _all(value, dict) and all({"key", "effect"} <= each.keys() for each in value),
 )
-_GPUS: _Shape = (
+_GPUS: Shape = (
     "a list of GPUs with their type and number",
     lambda value: (
         _all(value, dict)
-        and all(_TEXT[1](each.get("acceleratorType")) and _is_number(each.get("acceleratorCount")) for each in value)
+        and all(TEXT[1](each.get("acceleratorType")) and _is_number(each.get("acceleratorCount")) for each in value)
     ),
 )
-_CHIPS: _Shape = (
+_CHIPS: Shape = (
     "a list of accelerators with their number",
     lambda value: (
         _all(value, dict)
@@ -54,33 +55,33 @@ def _is_affinity(value: object) -> bool:
         return False
     affinity = cast("ApiObject", value)
     named = affinity.get("values")
-    return affinity.get("consumeReservationType") != "SPECIFIC_RESERVATION" or (bool(named) and _TEXTS[1](named))
+    return affinity.get("consumeReservationType") != "SPECIFIC_RESERVATION" or (bool(named) and TEXTS[1](named))
 
 
-_AFFINITY: _Shape = ("an affinity with the reservations that it names", _is_affinity)
+_AFFINITY: Shape = ("an affinity with the reservations that it names", _is_affinity)
 
-NODE_POOL_SHAPES: Final[Mapping[str, _Shape]] = {
-    "config": _OBJECT,
-    "config.machineType": _TEXT,
-    "config.labels": _LABELS,
+NODE_POOL_SHAPES: Final[Mapping[str, Shape]] = {
+    "config": OBJECT,
+    "config.machineType": TEXT,
+    "config.labels": LABELS,
     "config.taints": _TAINTS,
     "config.accelerators": _GPUS,
     "config.reservationAffinity": _AFFINITY,
-    "config.ephemeralStorageLocalSsdConfig": _OBJECT,
+    "config.ephemeralStorageLocalSsdConfig": OBJECT,
     "config.ephemeralStorageLocalSsdConfig.localSsdCount": _NUMBER,
-    "config.localNvmeSsdBlockConfig": _OBJECT,
+    "config.localNvmeSsdBlockConfig": OBJECT,
     "config.localNvmeSsdBlockConfig.localSsdCount": _NUMBER,
-    "locations": ("a list of zones", lambda value: bool(value) and _TEXTS[1](value)),
+    "locations": ("a list of zones", lambda value: bool(value) and TEXTS[1](value)),
     "initialNodeCount": _NUMBER,
-    "autoscaling": _OBJECT,
+    "autoscaling": OBJECT,
     **{f"autoscaling.{end}NodeCount": _NUMBER for end in ("min", "max", "totalMin", "totalMax")},
-    "placementPolicy": _OBJECT,
-    "upgradeSettings": _OBJECT,
+    "placementPolicy": OBJECT,
+    "upgradeSettings": OBJECT,
     "upgradeSettings.maxSurge": _NUMBER,
     "upgradeSettings.maxUnavailable": _NUMBER,
-    "networkConfig": _OBJECT,
-    "networkConfig.additionalNodeNetworkConfigs": _OBJECTS,
-    "queuedProvisioning": _OBJECT,
+    "networkConfig": OBJECT,
+    "networkConfig.additionalNodeNetworkConfigs": OBJECTS,
+    "queuedProvisioning": OBJECT,
 }
 NODE_POOL_REQUIRED: Final = frozenset({"config", "config.machineType", "locations"})
 
@@ -88,33 +89,44 @@ _CLUSTER_OBJECTS = (
     *("addonsConfig", "autopilot", "autoscaling", "ipAllocationPolicy", "maintenancePolicy", "networkConfig"),
     *("masterAuthorizedNetworksConfig", "privateClusterConfig", "releaseChannel"),
 )
-CLUSTER_SHAPES: Final[Mapping[str, _Shape]] = {
-    "locations": _TEXTS,
-    "nodePools": _OBJECTS,
-    "resourceLabels": _LABELS,
-    "autoscaling.resourceLimits": _OBJECTS,
-    "masterAuthorizedNetworksConfig.cidrBlocks": _OBJECTS,
-    **dict.fromkeys(_CLUSTER_OBJECTS, _OBJECT),
+CLUSTER_SHAPES: Final[Mapping[str, Shape]] = {
+    "locations": TEXTS,
+    "nodePools": OBJECTS,
+    "resourceLabels": LABELS,
+    "autoscaling.resourceLimits": OBJECTS,
+    "masterAuthorizedNetworksConfig.cidrBlocks": OBJECTS,
+    **dict.fromkeys(_CLUSTER_OBJECTS, OBJECT),
 }
-RESERVATION_SHAPES: Final[Mapping[str, _Shape]] = {
-    "zone": _TEXT,
-    "specificReservation": _OBJECT,
+RESERVATION_SHAPES: Final[Mapping[str, Shape]] = {
+    "zone": TEXT,
+    "specificReservation": OBJECT,
     "specificReservation.count": _NUMBER,
-    "specificReservation.instanceProperties": _OBJECT,
+    "specificReservation.instanceProperties": OBJECT,
     "specificReservation.instanceProperties.guestAccelerators": _GPUS,
-    "specificReservation.instanceProperties.localSsds": _OBJECTS,
-    "aggregateReservation": _OBJECT,
+    "specificReservation.instanceProperties.localSsds": OBJECTS,
+    "aggregateReservation": OBJECT,
     "aggregateReservation.reservedResources": _CHIPS,
-    "shareSettings": _OBJECT,
+    "shareSettings": OBJECT,
 }
 
 
-def shape_problem(
-    answer: ApiObject, shapes: Mapping[str, _Shape], required: frozenset[str] = frozenset()
-) -> str | None:
-    """Return the first field that has another type, or that is missing although it is required."""
+def shape_problem(answer: ApiObject, shapes: Mapping[str, Shape], required: frozenset[str] = frozenset()) -> str | None:
+    """Return the first field that has another type, or that is missing although it is required.
+
+    `a[].b` is the field of each object in a list, whose own shape stands before it.
+    """
     for path, (what, is_valid) in shapes.items():
-        value = value_at(answer, path)
-        if (value is not None or path in required) and not is_valid(value):
-            return f"{path} is not {what}"
+        for shown, value in _values_at(answer, path):
+            if (value is not None or path in required) and not is_valid(value):
+                return f"{shown} is not {what}"
     return None
+
+
+def _values_at(answer: ApiObject, path: str, above: str = "") -> Iterator[tuple[str, object]]:
+    first, is_list, rest = path.partition("[].")
+    value = value_at(answer, first)
+    if not is_list:
+        yield above + first, value
+        return
+    for index, each in enumerate(cast("list[ApiObject]", value or [])):
+        yield from _values_at(each, rest, f"{above}{first}[{index}].")

@@ -156,6 +156,9 @@ class _Reader:
                 source, own_id = module.get("source"), module.get("id")
                 if not isinstance(source, str) or not isinstance(own_id, str):
                     raise UnusableSource(f"{place}.modules[{number}] has no {'id' if source else 'source'}; write both")
+                if loop := next((key for key in ("for_each", "count") if key in module), None):
+                    what = f"has {loop}, and blueprints repeat no module; write '{own_id}' once for each"
+                    raise UnusableSource(f"{place}.modules[{number}] {what}")
                 match = _MODULE.search(source)
                 uses = list_or_empty(module.get("use"))
                 written = _mapping(module.get("settings"), f"{place}.modules[{number}].settings")

@@ -98,7 +98,7 @@ def _without(resource: Resource, *keys: str) -> Resource:
 def _node_pool(resource: Resource, cluster: ApiObject, notes: list[NotAdopted]) -> Iterator[ApiObject]:
     """Yield the answer of a node pool with a known machine; any other gets a note."""
     answer, unknown = node_pool_answer(resource)
-    what = f"node pool {answer.get('name', '')}"
+    what = f"node pool {answer.get('name') or 'without a known name'}"
     kind = value_at(answer, "config.machineType")
     unknown_size = [line for line in unknown if line.startswith(_NEEDED)]
     if kind is None or unknown_size:

@@ -66,6 +66,8 @@ def read_xpk_flags(command: CommandLine, place: str) -> dict[str, Any]:
         if flag is None:
             hint = did_you_mean(name.removeprefix("--"), known_xpk_flags()) if name.startswith("--") else ""
             wrong.append(f"{place}: error: '{name}' is no flag of xpk cluster {command.sub_command}{hint}")
+            if name.startswith("--") and not has_value and words and not words[0].startswith("-"):
+                words.pop(0)  # its value
             continue
         takes = known_xpk_flags()[flag]["takes"]
         if takes == "nothing":

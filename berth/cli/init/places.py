@@ -84,7 +84,7 @@ def placeholder_lines(fleet: object, example: ExampleStack, answers: InitAnswers
         lines.append(f"  projectNumber: {number} (of {example.value_at('project')})")
     for each in placeholders(fleet):
         old = next((f" (instead of {old})" for new, old in before.items() if new.endswith(each.text)), "")
-        lines.append(f"  {format_path(each.path)}: {each.text}{old}")
+        lines.append(f"  {', '.join(map(format_path, each.paths))}: {each.text}{old}")
     olds, source = {each.old for each in replaced}, example.display_path
     for each in _place_values(cast("Mapping[str, Any]", fleet)) if olds else ():
         if each.old in olds:  # both stacks read the team's file, or the base file

@@ -29,6 +29,8 @@ _DEFAULTED: Final = "__defaults"
 """The input in which a bridged provider lists those that it added itself. A preview can claim it of any input."""
 _OF_ENGINE: Final = ("__internal", "version", "pluginDownloadURL")
 """Inputs of a provider that the engine adds: they say which plugin it is."""
+_OF_UPDATE: Final = ("enablePatchForce",)
+"""Inputs of a provider that an environment sets for one update: fields of other clients are taken over (adoption)."""
 _OF_HELM: Final = ("resourceNames", "compat", "checksum")
 """Inputs of a release that the provider computes."""
 _EMPTY: Final[tuple[object, ...]] = (None, {}, [], "", False, 0)
@@ -66,7 +68,7 @@ class _Agreement:
         # What a refresh finds is a step, too, and the last step of a resource says how it ends.
         last = {step.urn: step for step in preview.steps if step.op not in _PARTS and not step.is_leftover}
         self._steps = list(last.values())
-        self._lists_all = preview.lists_all and any(step.op != "refresh" for step in preview.steps)
+        self._lists_all = preview.lists_all and not preview.only_refreshed
         self._seen: set[object] = set()
 
     def differences(self) -> Iterator[str]:
@@ -256,7 +258,7 @@ def _is_registered(
     if one.type == STACK_REFERENCE:  # a team's stack file names the platform without organization and project
         return str(inputs.get("name")).endswith(("", "/")[len(ours["name"].split("/")) == 1] + ours["name"])
     if one.type.startswith(_PROVIDER):
-        return _Comparison(is_loose=True).agrees(ours, _without(inputs, _OF_ENGINE))
+        return _Comparison(is_loose=True).agrees(ours, _without(inputs, (*_OF_ENGINE, *_OF_UPDATE)))
     if one.type.startswith("kubernetes:"):
         values = {"values": ours.pop("values", None)}, {"values": inputs.get("values")}
         rest = _without(inputs, (*_OF_HELM, "values"))

@@ -7,6 +7,7 @@ deletion. Source: `sdk/go/common/apitype/events.go` of Pulumi 3.260.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final, cast
 
 from berth.diff.guard.preview_steps import (
@@ -80,9 +81,7 @@ def _doubts_of_order(events: Sequence[Record]) -> Iterator[str]:
     """Yield why the events may not be those of one whole run, each once."""
     numbers: list[object] = [event.get("sequence") for event in events]
     first = numbers[0]
-    if type(first) is not int or any(
-        type(number) is not int or number != first + n for n, number in enumerate(numbers)
-    ):
+    if type(first) is not int or not _are_in_order(numbers, _unprinted(events)):
         yield "its events are not numbered one after the other (sequence), so one may be missing"
     elif first > 1:
         yield f"its first event has the number {first} (sequence), so some are missing"
@@ -104,6 +103,21 @@ def _doubts_of_order(events: Sequence[Record]) -> Iterator[str]:
         yield "an event of a resource follows the summary, so a second run is in it"
     if "cancelEvent" in names[:end] or names.count("cancelEvent") > 1:
         yield "the run was cancelled"
+
+
+def _are_in_order(numbers: Sequence[object], unprinted: int) -> bool:
+    """Return whether numbers grow one by one, or leave out as many pairs as a run does not print."""
+    whole = [number for number in numbers if type(number) is int]
+    gaps = [after - before - 1 for before, after in pairwise(whole)]
+    is_paired = sum(gaps) == unprinted and all(gap >= 0 and gap % 2 == 0 for gap in gaps)
+    return len(whole) == len(numbers) and (is_paired or not any(gaps))
+
+
+def _unprinted(events: Sequence[Record]) -> int:
+    """Return how many events `--run-program` of a refresh numbers and does not print: two of what it does not read."""
+    begun = [_metadata(event["resourcePreEvent"]) for event in events if "resourcePreEvent" in event]
+    refreshed = {each["urn"] for each in begun if each["op"] == "refresh"}
+    return 2 * len({each["urn"] for each in begun} - refreshed) if refreshed else 0
 
 
 def _steps(events: Sequence[Record], doubts: list[str]) -> Iterator[PreviewStep]:

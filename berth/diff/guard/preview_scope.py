@@ -81,6 +81,8 @@ def doubts_of_run(preview: EnginePreview, expected: int, config: Mapping[str, ob
         yield "it has no summary, so steps may be missing"
         return
     yield from _differing_counts(preview)
+    if preview.config is None and config and not preview.lists_all:
+        yield "it has no config and does not list what stays as it is, so nothing says which stack file it is of"
     if (registered := preview.registered or 0) < expected and not unfinished_program(preview, expected):
         count = pluralize(registered, "resource")
         yield f"the program registered {count}, and the stack file needs at least {expected}: the run was partial"
@@ -92,7 +94,7 @@ def notes_of_run(preview: EnginePreview) -> Iterator[str]:
     unlisted = (preview.counts or {}).get("same", 0) - listed
     if unlisted > 0 and not preview.lists_all:
         yield (
-            f"{pluralize(unlisted, 'resource')} that stay as they are, are only counted, and a run with --target "
+            f"the preview only counts what stays as it is ({pluralize(unlisted, 'resource')}), and a run with --target "
             "prints the same; `pulumi preview --json --show-sames` lists them, and the guard then compares each"
         )
 
@@ -171,6 +173,8 @@ def _missing_states(step: PreviewStep) -> Iterator[str]:
         fields, inputs = state, state.get("inputs")
         if is_needed and not step.is_component and not (isinstance(inputs, Mapping) and inputs):
             yield f"{title} of '{step.urn}' has no inputs"
+        elif not isinstance(inputs, Mapping | None):
+            yield f"{title} of '{step.urn}' has inputs of another type"
         if title == "newState":  # a state before may have the name of an alias
             if fields.get("urn", step.urn) != step.urn or fields.get("type", step.type) != step.type:
                 yield f"{title} of '{step.urn}' is of another resource"
@@ -191,7 +195,7 @@ def _differing_counts(preview: EnginePreview) -> Iterator[str]:
         elif difference:
             yield f"its summary counts {counts.get(op, 0)} × {op}, and its steps have {listed[op]}"
     same = listed["same"]
-    if preview.is_stream and not same:  # `pulumi refresh` runs no program, and counts what it finds unchanged as same
-        same = listed["refresh"]
+    if preview.is_stream:  # a refresh counts what it finds unchanged as same
+        same += len(preview.only_refreshed)
     if (preview.is_stream or same > counts.get("same", 0)) and same != counts.get("same", 0):
         yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {same}"

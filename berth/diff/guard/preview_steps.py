@@ -158,6 +158,12 @@ class EnginePreview(Struct, frozen=True):
         return self.is_stream or (self.counts is not None and listed == self.counts.get("same", 0))
 
     @property
+    def only_refreshed(self) -> frozenset[str]:
+        """The URNs of resources that are read, and of which the run says nothing else."""
+        others = {step.urn for step in self.steps if step.op != "refresh"}
+        return frozenset(step.urn for step in self.steps if step.urn not in others)
+
+    @property
     def registered(self) -> int | None:
         """The number of resources that the program registered, None where the engine does not say."""
         if not self.counts:

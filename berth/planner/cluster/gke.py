@@ -186,7 +186,8 @@ def _control_plane_plan(context: PlanningContext) -> ControlPlanePlan:
     if control_spec.global_access and not spec.private_nodes:
         message = "'true' is for the private endpoint, which a cluster with public nodes does not need"
         context.problems.fault("bad-value", (*path, "globalAccess"), f"{message}; remove globalAccess")
-    if not control_spec.ip_endpoint and not spec.dns_endpoint:
+    is_dns_unknown = context.is_set_aside("cluster", "dnsEndpoint")
+    if not (control_spec.ip_endpoint or spec.dns_endpoint or is_dns_unknown):
         message = "'false' leaves no endpoint to reach the control plane; write cluster.dnsEndpoint: true"
         context.problems.fault("bad-value", (*path, "ipEndpoint"), message)
     networks = control_spec.authorized_networks

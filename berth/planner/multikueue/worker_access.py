@@ -72,7 +72,8 @@ def check_reachable(context: PlanningContext, worker_context: WorkerContext) -> 
     """Report workers whose control plane the manager cannot reach."""
     path: FieldPath = ("workers", worker_context.name)
     profiles = context.spec.kueue.multi_kueue and context.spec.kueue.multi_kueue.cluster_profile
-    if worker_context.spec.cluster_profile is not None and profiles is None and not context.spec.kueue.existing:
+    is_unknown = context.spec.kueue.existing or context.is_set_aside("kueue", "")
+    if worker_context.spec.cluster_profile is not None and profiles is None and not is_unknown:
         message = (
             f"the ClusterProfile '{worker_context.spec.cluster_profile}' has no credentials; "
             "write kueue.multiKueue.clusterProfile.accessProviders"

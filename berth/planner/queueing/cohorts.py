@@ -45,8 +45,15 @@ def plan_cohorts(
                 guarantees_below[queue.cohort].setdefault(flavor, {})[queue_name] = quota.nominal
     plans: dict[str, CohortPlan] = {}
     index = FlavorIndex(pools, flavors)
+    has_all_members = not (
+        any(section == "cohorts" for section, _ in context.set_aside)
+        or any(parents[name] != spec.parent for name, spec in context.spec.cohorts.items())
+        or any(queue.cohort not in (None, *parents) for queue in queues)
+    )
     for name in leaves_first(parents):
-        plans[name], total = _cohort(context, name, parents[name], guarantees_below[name], index)
+        plan, total = _cohort(context, name, parents[name], guarantees_below[name], index)
+        # Queues of members that are missing are counted beside a quota that has theirs in it.
+        plans[name] = plan if has_all_members else replace(plan, resource_groups=())
         if (parent := parents[name]) is not None:
             for flavor, amount in total.items():
                 guarantees_below[parent].setdefault(flavor, {})[name] = amount
@@ -58,7 +65,8 @@ def _cohort(
 ) -> tuple[CohortPlan, dict[str, int]]:
     """Return the plan of one cohort, and its total guarantee of each flavor, including its members."""
     spec = context.spec.cohorts[name]
-    owner = QuotaOwner(("cohorts", name), spec.flavors, spec.per_accelerator, parent)
+    # A parent that is written and not known has a fault of its own: limits are not reported as well.
+    owner = QuotaOwner(("cohorts", name), spec.flavors, spec.per_accelerator, spec.parent)
     requests = flavor_requests(context, owner, index)
     resources = covered_resources(requests)
     guaranteed = {flavor: sum(amounts.values()) for flavor, amounts in below.items()}

@@ -198,21 +198,6 @@ ODD: dict[str, Edit] = {
         "future.json", "shareSettings", value={"shareType": "SPECIFIC_PROJECTS", "projectMap": 7}
     ),
     "user labels that are a list": entry("alerts.json", "userLabels", value=["alert"]),
-    "a rule that is a text": lambda answers: answers["objects.json"]["items"].append(
-        {
-            "apiVersion": "monitoring.coreos.com/v1",
-            "kind": "PrometheusRule",
-            "metadata": {"name": "x", "namespace": "y", "labels": {"app.kubernetes.io/managed-by": "berth"}},
-            "spec": {"groups": ["x"]},
-        }
-    ),
-    "annotations that are a list": lambda answers: answers["objects.json"]["items"].append(
-        {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {"name": "x", "namespace": "research", "annotations": ["a"]},
-        }
-    ),
 }
 """Shapes that no check names; the program says which part it could not read, or reads the rest."""
 

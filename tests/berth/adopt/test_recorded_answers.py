@@ -108,6 +108,25 @@ def test_a_foreign_cluster_keeps_every_name() -> None:
     assert list(would_replace(inventory, fleet, ())) == []
 
 
+def test_a_fleet_of_berths_own_with_a_gap_comes_back_whole() -> None:
+    """A gap, slices from zero, a policy of others and chips of a family, in a cluster that `pulumi up` made.
+
+    With the real engine: of its 133 resources that are no components all but the two providers were imported, the
+    preview replaced and created none of them, and the preview after the first update was empty.
+    """
+    inventory = read_inventory(recorded()["lab"])
+    stack_file, _, evaluation = adopt_inventory(inventory, "lab")
+    assert evaluation.faults == ()
+    fleet = evaluation.fleet_plan
+    assert isinstance(fleet, FleetPlan)
+    names = {each.name for pool in fleet.own_pools for each in pool.node_pools}
+    assert names >= {"v6e-4x4-1", "v6e-4x4-3", "demo-np-0", "demo-np-1", "iron", "chips-1", "chips-8"}
+    assert names | {"system"} == {each["name"] for each in inventory.node_pools}
+    assert "placementPolicy: their-policy" in stack_file
+    assert list(google_changes(inventory, fleet)) == []
+    assert list(would_replace(inventory, fleet, ())) == []
+
+
 def test_a_reservation_of_another_region_stays_with_its_owner() -> None:
     """Google lists the reservations of the whole project: `machine-reservation` is batch-platform's."""
     inventory = read_inventory(recorded()["flex-start"])

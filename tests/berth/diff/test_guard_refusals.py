@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from berth.backends.interface import check_preview
+from berth.backends.interface import backend_of, check_preview
 from berth.cli import app
 from berth.diff.guard.preview_file import parse_preview
 from berth.diff.guard.text import describe_guarded_change, describe_remedy
@@ -19,18 +19,20 @@ from tests.stack_files import plan as plan_of
 
 STDERR = {"severity": "info#err", "message": "Traceback (most recent call last):\nKeyError: 'l4'\n"}
 WARNING = {"severity": "info#err", "message": "DeprecationWarning: use the other one\n"}
+WHOLE = backend_of(plan_of("dev")).preview_rules(plan_of("dev")).least_resources
+"""How many resources the program of dev registers at least."""
 
 
 def document(urn: str | None = None, **parts: Any) -> str:
     """A preview as one object, with a step `same` of `urn`."""
     steps = [{"op": "same", "urn": urn}] if urn else []
-    return json.dumps({"steps": steps, "changeSummary": {"same": 131}, **parts})
+    return json.dumps({"steps": steps, "changeSummary": {"same": WHOLE}, **parts})
 
 
 def stream(urn: str | None = None, *, result: str = "succeeded", **parts: Any) -> str:
     """The same as a stream of events."""
-    counts = {"resourceChanges": parts.get("changeSummary", {"same": 131})}
-    events = [{"resourcePreEvent": {"metadata": {"op": "same", "urn": urn}}}] * 131 if urn else []
+    counts = {"resourceChanges": parts.get("changeSummary", {"same": WHOLE})}
+    events = [{"resourcePreEvent": {"metadata": {"op": "same", "urn": urn}}}] * WHOLE if urn else []
     events += [{"diagnosticEvent": each} for each in parts.get("diagnostics", [])]
     events = [{"preludeEvent": {}}, *events, {"summaryEvent": {"result": result, **counts}}]
     return "\n".join(json.dumps({"sequence": number, **event}) for number, event in enumerate(events))

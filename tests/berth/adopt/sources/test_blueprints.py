@@ -139,6 +139,11 @@ def test_older_expressions_and_arithmetic_are_read() -> None:
         ("modules:\n", "models:\n", "deployment_groups[0] has no list of modules; write modules"),
         ("{id: net, ", "{", "deployment_groups[0].modules[0] has no id; write both"),
         (
+            "{id: net, ",
+            "{id: net, for_each: [a, b], ",
+            "deployment_groups[0].modules[0] has for_each, and blueprints repeat no module; write 'net' once for each",
+        ),
+        (
             "- group: primary\n  modules:",
             "- primary\n- modules:",
             "deployment_groups[0] is not a mapping; write 'key: value' lines",

@@ -121,6 +121,7 @@ def test_flags_of_gcloud_reach_cluster_and_node_pools() -> None:
             "'--autorized-networks' is no flag of xpk cluster create; did you mean 'authorized-networks'?",
         ),
         ("-x", "'-x' is no flag of xpk cluster create"),
+        ("--frobnicate 3", "'--frobnicate' is no flag of xpk cluster create"),
         ("--num-slices", "--num-slices has no value; write --num-slices=VALUE"),
         ("--num-slices=many", "--num-slices is 'many'; write a whole number"),
         ("--num-slices=$N", "--num-slices is '$N', and $N has no value; add --value N=…"),

@@ -192,7 +192,10 @@ def test_the_teams_of_an_example_hand_their_secrets_to_the_new_ones(folder: Path
     fleet = yaml.safe_load((folder / "Pulumi.bp.yaml").read_text())["config"]["berth:fleet"]
     assert fleet["teams"] == {"vision": {"identity": {"secrets": {"hf-token": "hf-secret"}}}}
     assert fleet["teamDefaults"]["identity"]["buckets"] == {"acme-ml-batch-data": "roles/storage.objectUser"}
-    assert done.stdout.splitlines()[-2:] == ["write your own values for:", "  platform.owners[0]: example.com"]
+    assert done.stdout.splitlines()[-2:] == [
+        "write your own values for:",
+        "  platform.owners[0], teamDefaults.groups[0]: example.com",
+    ]
 
 
 def test_unequal_shares_are_said_only_where_the_teams_cannot_have_equal_ones(folder: Path) -> None:

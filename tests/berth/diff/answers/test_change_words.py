@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
 
 from berth.cli.comparison import StackRevision, changes_between, evaluate_revision
 from berth.evaluate import Evaluation
 from tests.berth.diff.edits.sound_edits import class_of
+from tests.small_fleets import REMOVED, fleet_with
+from tests.stack_files import ALL_STACKS, ROOT
 
 HERE: Final = Path(__file__).parent
-FLEET: Final = HERE.parent / "edits" / "fleet"
+EDITS: Final = HERE.parent / "edits"
 FILES: Final = ("Pulumi.dev.yaml", "Pulumi.yaml", "teams/speech.yaml")
 CASES: Final = [
     line.split(" | ", 1)
@@ -41,6 +45,11 @@ def written(texts: Texts, change: str) -> Texts:
         return {name: text.replace("\n", " # a comment\n", 1) for name, text in texts.items()}
     if change == "EXECUTABLE":
         return texts
+    if value := re.fullmatch(r"([A-Za-z0-9_.-]+) (?:= (.*)|-)", change):
+        document = yaml.safe_load(texts[FILES[0]])
+        edit = {value[1]: REMOVED if value[2] is None else yaml.safe_load(value[2])}
+        document["config"]["berth:fleet"] = fleet_with(edit, base=document["config"]["berth:fleet"])
+        return {**texts, FILES[0]: yaml.safe_dump(document, sort_keys=False)}
     if change.startswith("+"):
         place, _, text = change[1:].partition(" ")
         old, new = PLACES[place][0], PLACES[place][1].format(text)
@@ -62,19 +71,23 @@ def evaluated(folder: Path, texts: Texts, *, executable: bool = False) -> Evalua
 
 
 @cache
-def base_texts() -> tuple[tuple[str, str], ...]:
-    """The files of the fleet that the edits of this folder change."""
+def base_texts(stack: str) -> tuple[tuple[str, str], ...]:
+    """The files of an example, or of a fleet that the edits beside this folder change, with those that it reads."""
+    folder = EDITS / stack
+    file = folder / "base.yaml" if folder.is_dir() else ALL_STACKS[stack]
+    read = [*folder.glob("*/**/*.yaml")] if folder.is_dir() else [*(ROOT / "stacks" / "teams").glob("*.yaml")]
+    top = folder if folder.is_dir() else ROOT
     return (
-        (FILES[0], (FLEET / "base.yaml").read_text(encoding="utf-8")),
+        (FILES[0], file.read_text(encoding="utf-8")),
         (FILES[1], "name: x\nruntime: python\n"),
-        (FILES[2], (FLEET / FILES[2]).read_text(encoding="utf-8")),
+        *((each.relative_to(top).as_posix(), each.read_text(encoding="utf-8")) for each in read),
     )
 
 
 def word_of(change: str, folder: Path) -> str:
     """The word for a change; `fault` where its stack file is refused."""
-    before = dict(base_texts())
     edits = change.split(" ;; ")
+    before = dict(base_texts(edits.pop(0).removeprefix("on ") if change.startswith("on ") else "fleet"))
     while edits[0].startswith("base: "):
         before = written(before, edits.pop(0).removeprefix("base: "))
     after = before

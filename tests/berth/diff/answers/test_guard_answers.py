@@ -341,6 +341,9 @@ UNKNOWN: dict[str, Callable[[], bytes]] = {
     "another stack without steps": lambda: edited(lambda p: p.update(steps=[])),
     "another project": lambda: as_text(digest(again(), CONFIG)).replace(b"::berth::", b"::other::"),
     "yesterday's file": lambda: edited(lambda p: p["config"].update({"berth:fleet": _other_file(_fleet())})),
+    "a file that had one key more": lambda: edited(lambda p: p["config"].update({"gcp:project": "another"})),
+    "no config, and only what changes": lambda: as_text(digest(again(), {}, show_sames=False)),
+    "inputs of another type": lambda: edited(lambda p: p["steps"][-1]["newState"].update(inputs=[])),
     "a file with one number more": lambda: edited(
         lambda p: p["config"].update(
             {"berth:fleet": json.dumps({**_fleet(), "pools": {**_fleet()["pools"], "x": {"nodes": 1}}})}
@@ -599,6 +602,14 @@ def test_what_the_provider_added_or_the_program_ignores_is_not_left_out(ending: 
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("path", "is_safe"), [("enablePatchForce", True), ("deleteUnreachable", False)])
+def test_the_switch_of_the_first_update_after_an_adoption_is_safe(path: str, is_safe: bool, form: str) -> None:
+    """An environment sets it (docs/adopt.md); the steps say what becomes of each field that is taken over."""
+    run = updated(again(), "providers:kubernetes::kubernetes", path, "true")
+    assert (answer_to(FORMS[form](run, CONFIG)).answer == Answer.SAFE) is is_safe
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("ending", "path", "value"),
     [
@@ -633,7 +644,7 @@ def test_an_object_that_only_counts_what_stays_is_judged_by_what_it_lists_and_sa
     assert (report.answer, report.doubts) == (Answer.SAFE, ())
     unlisted = Counter(each["op"] for each in run)["same"] - 1
     assert report.notes == (
-        f"{unlisted} resources that stay as they are, are only counted, and a run with --target prints the same; "
+        f"the preview only counts what stays as it is ({unlisted} resources), and a run with --target prints the same; "
         "`pulumi preview --json --show-sames` lists them, and the guard then compares each",
     )
 

@@ -35,7 +35,7 @@ _QUEUES: Final = ("ClusterQueue", "LocalQueue")
 """Kinds that the program names by the queue; it names others by the key of their team."""
 
 
-_recent: deque[tuple[Plan, dict[str, RecordedResource]]] = deque(maxlen=8)
+_recent: deque[tuple[Plan, dict[str, RecordedResource]]] = deque(maxlen=64)
 """The last plans asked for, with what they register: edits of one base follow one another, and plans have no hash."""
 
 

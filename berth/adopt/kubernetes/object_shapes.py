@@ -1,0 +1,78 @@
+"""Types of the fields that Berth reads of Kubernetes objects: a problem is named by its field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from berth.adopt.api_objects import ApiObject
+from berth.adopt.google.answer_shapes import LABELS, OBJECT, OBJECTS, TEXT, TEXTS, Shape, shape_problem
+from berth.jobs.quantities import parse_quantity
+
+_INTEGER: Final[Shape] = ("an integer", lambda value: isinstance(value, int) and not isinstance(value, bool))
+_QUANTITY: Final[Shape] = ("a quantity", lambda value: parse_quantity("", value) is not None)
+_NAME: Final[Shape] = ("a text", lambda value: isinstance(value, str))
+"""A name that an API may leave empty."""
+_OF_EVERY_KIND: Final[Mapping[str, Shape]] = {
+    "metadata.name": TEXT,
+    "metadata.namespace": _NAME,
+    "metadata.labels": LABELS,
+    "metadata.annotations": LABELS,
+}
+_GROUPS, _FLAVORS = "spec.resourceGroups", "spec.resourceGroups[].flavors"
+_RESOURCES = f"{_FLAVORS}[].resources"
+_QUOTAS: Final[Mapping[str, Shape]] = {
+    _GROUPS: OBJECTS,
+    f"{_GROUPS}[].coveredResources": TEXTS,
+    _FLAVORS: OBJECTS,
+    f"{_FLAVORS}[].name": TEXT,
+    _RESOURCES: OBJECTS,
+    f"{_RESOURCES}[].name": TEXT,
+    **{f"{_RESOURCES}[].{key}": _QUANTITY for key in ("nominalQuota", "borrowingLimit", "lendingLimit")},
+    "spec.fairSharing": OBJECT,
+}
+_BINDING: Final[Mapping[str, Shape]] = {"roleRef": OBJECT, "subjects": OBJECTS, "subjects[].name": TEXT}
+_OF_KIND: Final[Mapping[str, Mapping[str, Shape]]] = {
+    "ResourceFlavor": {
+        "spec.nodeLabels": LABELS,
+        "spec.tolerations": OBJECTS,
+        "spec.nodeTaints": OBJECTS,
+        "spec.topologyName": _NAME,
+    },
+    "Topology": {"spec.levels": OBJECTS, "spec.levels[].nodeLabel": TEXT},
+    "ClusterQueue": {
+        "spec.cohortName": _NAME,
+        **dict.fromkeys(("spec.namespaceSelector", "spec.preemption", "spec.flavorFungibility"), OBJECT),
+        "spec.namespaceSelector.matchLabels": LABELS,
+        "spec.namespaceSelector.matchExpressions": OBJECTS,
+        "spec.admissionChecks": TEXTS,
+        "spec.admissionChecksStrategy": OBJECT,
+        "spec.admissionChecksStrategy.admissionChecks": OBJECTS,
+        "spec.admissionChecksStrategy.admissionChecks[].name": TEXT,
+        **_QUOTAS,
+    },
+    "Cohort": {"spec.parentName": _NAME, **_QUOTAS},
+    "LocalQueue": {"spec.clusterQueue": TEXT},
+    "AdmissionCheck": {"spec.controllerName": _NAME, "spec.parameters": OBJECT},
+    "ProvisioningRequestConfig": {"spec.provisioningClassName": _NAME, "spec.managedResources": TEXTS},
+    **{key: {"value": _INTEGER} for key in ("PriorityClass", "WorkloadPriorityClass")},
+    **{key: {"rules": OBJECTS} for key in ("Role", "ClusterRole")},
+    **dict.fromkeys(("RoleBinding", "ClusterRoleBinding"), _BINDING),
+    "ResourceQuota": {"spec.hard": OBJECT},
+    "LimitRange": {"spec.limits": OBJECTS},
+    "ConfigMap": {"data": LABELS},
+    "ComputeClass": {"spec.priorities": OBJECTS},
+    **{key: {"spec.groups": OBJECTS} for key in ("ClusterRules", "Rules", "PrometheusRule")},
+}
+_REQUIRED: Final = frozenset(
+    {
+        *("metadata.name", "spec.clusterQueue", "roleRef", f"{_FLAVORS}[].name", f"{_RESOURCES}[].name"),
+        "spec.admissionChecksStrategy.admissionChecks[].name",
+    }
+)
+
+
+def object_problem(answer: ApiObject) -> str | None:
+    """Return the first field of an object that has another type, or that is missing although it is required."""
+    shapes = {**_OF_EVERY_KIND, **_OF_KIND.get(str(answer["kind"]), {})}
+    return shape_problem(answer, shapes, _REQUIRED)
