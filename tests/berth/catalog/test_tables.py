@@ -148,7 +148,7 @@ def test_a_release_that_is_left_out_is_named() -> None:
 
 def test_a_table_of_a_day_to_come_is_an_error() -> None:
     """The same comparison as for every table, with a day that it refuses."""
-    late = FactTable(file="x", name="x", as_of=as_of() + timedelta(days=1), life_days=90)
+    late = FactTable(file="x", name="x", as_of=datetime.now(UTC).date() + timedelta(days=1), life_days=90)
     with pytest.raises(AssertionError):
         test_a_table_has_a_possible_day(late)
 
