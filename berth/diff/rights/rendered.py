@@ -85,7 +85,7 @@ def rendered_rights(
         if before is None or after is None:
             continue  # the cluster of a new worker is named as a whole
         yield from programs_of_objects(cluster, prefix)
-        yield from _policies(cluster, prefix)
+        yield from _policies(cluster, prefix, {each.right for each in named})
         found = list(_permissions(cluster, (before, after), named, renamed))
         of_fleet |= set(found) if cluster.worker is None else set()
         yield from (
@@ -106,18 +106,20 @@ def _handed_over(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
 # --- policies ---------------------------------------------------------------------------------------------------------
 
 
-def _policies(cluster: ClusterObjects, prefix: str) -> Iterator[RightChange]:
-    """Yield policies and their rules that end: what they refused becomes possible."""
+def _policies(cluster: ClusterObjects, prefix: str, said: Collection[str]) -> Iterator[RightChange]:
+    """Yield policies and their rules that end: what they refused becomes possible. `said` are rights of the plan."""
     for key, manifest in cluster.before.items():
         if key[0] not in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
             continue
-        owner = f"{prefix}admission policy {key[2]}"
-        new = cluster.after.get(key)
+        policy = f"admission policy {key[2]}"
+        owner, new = f"{prefix}{policy}", cluster.after.get(key)
         if new is None:
             if key[0] == "ValidatingAdmissionPolicy":
                 yield RightChange(owner, POLICY, ChangeKind.REMOVED, "of all that it refuses", None)
             continue
         gone = sorted(_checked(manifest) - _checked(new))
+        if policy in said:  # that it only warns from now on is said with its date
+            gone = [each for each in gone if not each.startswith("action ")]
         if gone:
             yield RightChange(owner, POLICY, ChangeKind.REMOVED, f"of {', '.join(gone)}", None)
 

@@ -33,7 +33,7 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
     elif is_fixed and (not zones or spec.nodes.max % len(zones)) and not context.is_set_aside("cluster", "zones"):
         message = (
             f"a fixed number of '{spec.nodes.max}' nodes must divide evenly by the zones, which are "
-            f"{', '.join(zones) or 'not set'}; write zones, or nodes: {{min: 1, max: {spec.nodes.max}}}"
+            f"{', '.join(zones) or 'not set'}; write zones, or nodes: {{min: 1, max: {max(2, spec.nodes.max)}}}"
         )
         context.problems.fault("bad-size", (*path, "nodes"), message)
     machine = _system_machine(context, path, spec.machine_type)
