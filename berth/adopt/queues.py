@@ -9,6 +9,7 @@ from typing import Any
 from berth import catalog
 from berth.adopt.api_objects import ApiObject, Kept, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
+from berth.adopt.kubernetes.shared_flavors import split_flavors
 from berth.adopt.pool_settings import topology_entry
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
@@ -26,10 +27,7 @@ def match_flavors(
     inventory: ClusterInventory, pools: Iterable[AdoptedPool], not_adopted: list[NotAdopted]
 ) -> dict[str, list[AdoptedPool]]:
     """Return the pools of each flavor, and set their flavor; the flavor with the most labels wins."""
-    known = [
-        (name_of(flavor_object), mapping_at(flavor_object, "spec"))
-        for flavor_object in inventory.objects_of_kind("ResourceFlavor")
-    ]
+    known = [(name_of(each), mapping_at(each, "spec")) for each in inventory.objects_of_kind("ResourceFlavor")]
     result: dict[str, list[AdoptedPool]] = {}
     unselected: list[list[AdoptedPool]] = []
     for pool in pools:
@@ -51,6 +49,7 @@ def match_flavors(
         pool.entry |= {"flavor": name} if name != pool.key else {}
         topologies, topology = inventory.objects_of_kind("Topology"), spec.get("topologyName")
         pool.entry |= topology_entry(topologies, pool.machine, pool.entry, topology)
+    not_adopted += split_flavors(result, {name for name, _ in known})
     for first, *others in (sorted(group, key=lambda each: each.key) for group in unselected):
         for pool in others:
             pool.entry["flavor"] = first.key

@@ -15,6 +15,7 @@ from berth.google.fleet import google_resources
 from berth.plan.fleet import FleetPlan
 from berth.resource import ResourceKind
 from tests.berth.adopt.conservation.further_variations import vary_further
+from tests.berth.adopt.conservation.rare_variations import vary_rarely
 from tests.berth.adopt.conservation.variations import Answers, answers_of, random_fleet, texts_of, vary
 
 _PATHS: Mapping[str, str] = {
@@ -43,6 +44,10 @@ _PATHS: Mapping[str, str] = {
 """Input whose change replaces the node pool or recreates its nodes → where an answer has its value."""
 
 
+_FIRST_RARE = 8
+"""The first variation of a fleet that has what few people do, too."""
+
+
 @lru_cache(maxsize=1)
 def _texts_before(seed: int) -> dict[str, str]:
     """Return the answers of a random fleet before its variations, which follow each other."""
@@ -55,6 +60,8 @@ def losses(seed: int, variation: int) -> tuple[list[str], list[str]]:
     rng = random.Random(seed * 1000 + variation)
     names, keeps_cluster = vary(rng, answers)
     names += vary_further(rng, answers)
+    if variation >= _FIRST_RARE:
+        names += vary_rarely(rng, answers)
     return names, list(_losses(answers, keeps_cluster=keeps_cluster))
 
 
@@ -95,7 +102,7 @@ def _differences(inputs: Mapping[str, Any], ignored: tuple[str, ...], answer: An
         if any(place == each or place.startswith(f"{each}.") for each in ignored):
             continue
         after, before = _value(inputs, place), _value(answer, path)
-        if place == "networkConfig.enablePrivateNodes" and after is None:
+        if place in ("networkConfig.enablePrivateNodes", "upgradeSettings.strategy") and after is None:
             continue  # the provider keeps it
         if isinstance(before, list) and all(isinstance(each, str) for each in before):
             before, after = sorted(before), sorted(after or [])

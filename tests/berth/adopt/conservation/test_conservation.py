@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from tests.berth.adopt.conservation.further_variations import FURTHER
 from tests.berth.adopt.conservation.losses import losses
+from tests.berth.adopt.conservation.rare_variations import RARE
 from tests.berth.adopt.conservation.variations import VARIATIONS, Answers, answers_of, random_fleet, texts_of
 from tests.small_fleets import fleet_of_pools
 
@@ -32,14 +33,14 @@ def test_pools_whose_labels_tell_only_some_of_them_apart_share_a_flavor(seed: in
     assert losses(seed, variation)[1] == []
 
 
-@pytest.mark.parametrize("name", [*VARIATIONS, *FURTHER])
+@pytest.mark.parametrize("name", [*VARIATIONS, *FURTHER, *RARE])
 def test_a_variation_changes_answers(name: str) -> None:
     """So that the property above has something to find."""
     changed = 0
     for seed in range(12):
         answers = answers_of(random_fleet(random.Random(seed)))
         before = json.dumps(answers)
-        {**VARIATIONS, **FURTHER}[name](random.Random(seed), answers)
+        {**VARIATIONS, **FURTHER, **RARE}[name](random.Random(seed), answers)
         changed += json.dumps(answers) != before
     assert changed >= 2
 
