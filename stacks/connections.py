@@ -80,7 +80,8 @@ def _connect_existing(plan: FleetPlan, cluster_plan: ExistingClusterPlan, scope:
     if scope.kubeconfig is not None or scope.kubernetes is not None:
         kubeconfig = scope.kubeconfig
     elif cluster_plan.secret is not None:
-        kubeconfig = pulumi.Config("berth").require_secret(cluster_plan.secret)
+        secret = pulumi.Config("berth").require_secret(cluster_plan.secret)
+        kubeconfig = kubeconfigs.of_a_cluster(f"berth:{cluster_plan.secret}", secret)
     reached = replace(scope, kubeconfig=kubeconfig)
     provider = reached.existing_cluster_provider(cluster_identifier(cluster_plan), cluster_plan.context)
     no_server = pulumi.Output.from_input("")  # only the server of a worker is used, by its manager

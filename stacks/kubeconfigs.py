@@ -12,17 +12,28 @@ from berth.yaml_loader import load_yaml
 def exported_kubeconfig(platform: pulumi.StackReference, stack: str) -> pulumi.Output[str]:
     """Return the kubeconfig that another stack exports, always as a secret.
 
-    Raises RunError with the stack's name if there is none, or none of a cluster: a provider with an empty one would use
-    the client's own. The SDK's `require_output` would raise a KeyError.
+    Raises RunError with the stack's name if there is none; the SDK's `require_output` would raise a KeyError.
     """
 
-    def require_cluster(value: object) -> str:
+    def require_text(value: object) -> str:
         if not isinstance(value, str):
             raise pulumi.RunError(f"stack '{stack}' has no output '{KUBECONFIG_OUTPUT}'; run pulumi up on it first")
-        kubeconfig_server(f"stack '{stack}'", value)
         return value
 
-    return pulumi.Output.secret(platform.get_output(KUBECONFIG_OUTPUT).apply(require_cluster))
+    return of_a_cluster(f"stack '{stack}'", platform.get_output(KUBECONFIG_OUTPUT).apply(require_text))
+
+
+def of_a_cluster(owner: str, kubeconfig: pulumi.Output[str]) -> pulumi.Output[str]:
+    """Return a kubeconfig as a secret, once it names a cluster: with an empty one a provider uses the client's own.
+
+    Raises RunError as `kubeconfig_server` does.
+    """
+
+    def require_server(text: str) -> str:
+        kubeconfig_server(owner, text)
+        return text
+
+    return pulumi.Output.secret(kubeconfig.apply(require_server))
 
 
 def kubeconfig_server(owner: str, kubeconfig: str) -> str:

@@ -321,7 +321,7 @@ class Attempt:
 
     The refusal has one of the texts of `refused`; none: it happens. `subresource` is what of the object is written.
     With `over_time`, the answer needs a job that runs; with `unanswered`, a Kueue whose webhooks do not answer. What is
-    `there` is an object of the fleet.
+    `there` is an object of the fleet. `hole` is a known hole of Kueue that it goes through.
     """
 
     title: str
@@ -337,6 +337,7 @@ class Attempt:
     over_time: bool = False
     unanswered: bool = False
     there: bool = False
+    hole: str = ""
 
     @property
     def name(self) -> str:
@@ -405,6 +406,7 @@ def _attempt(number: int, row: Manifest) -> Attempt:
         over_time=row.get("overTime", False),
         unanswered=row.get("unanswered", False),
         there=row.get("there", False),
+        hole=row.get("hole", ""),
     )
 
 

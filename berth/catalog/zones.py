@@ -25,12 +25,12 @@ class ZoneSource(Struct, frozen=True, kw_only=True):
 
     says: str
     day: date
-    as_of: str = "of"
+    dating: str = "of"
 
     @property
     def dated(self) -> str:
         """The page with its day, as messages name it."""
-        return f"{self.says} {self.as_of} {self.day}"
+        return f"{self.says} {self.dating} {self.day}"
 
 
 class ListedZones(Struct, frozen=True, kw_only=True):

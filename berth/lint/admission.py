@@ -13,6 +13,7 @@ from berth.jobs.pod_groups import POD_GROUP
 from berth.jobs.values import SourceValue, get_nested, inside, items
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.queue_policies import (
+    refused_as_uncounted,
     refused_in_shared_queue,
     refused_on_plain_machines,
     wrapped_objects,
@@ -54,6 +55,7 @@ def check_admission(job: SubmittedJob) -> None:
         "machines": refused_on_plain_machines,
         "volumes": _volumes,
         "queues": refused_in_shared_queue,
+        "tolerations": refused_as_uncounted,
         "wrappers": _wrapped,
     }
     for policy, check in checks.items():

@@ -1,4 +1,4 @@
-"""Checks of what the policies `berth-machines` and `berth-queues` refuse, which go by the queue of a job."""
+"""Checks of what `berth-machines`, `berth-queues` and `berth-tolerations` refuse, which go by the queue of a job."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from berth.jobs.pod_set import PodSet
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.manifests.rules.machines import INITIALIZERS, SUBMITTED_BY_A_JOB, TRAINER
+from berth.manifests.rules.wrappers import SCALED
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.kueue import PODS
 from berth.plan.teams import NamespacePlan, TeamPlan
@@ -63,6 +64,33 @@ def wrapped_objects(job: SubmittedJob) -> Iterator[tuple[SourceValue, str]]:
     for index, each in enumerate(as_list(listed) if job.job.kind == "AppWrapper" else ()):
         wrapped = source.child(index, each).child("template", get_nested(each, "template"))
         yield wrapped, f"{get_nested(wrapped.value, 'apiVersion')}/{get_nested(wrapped.value, 'kind')}"
+
+
+def refused_as_uncounted(
+    job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan
+) -> Iterator[tuple[SourceValue, str]]:
+    """Yield the components of an AppWrapper whose pods the policy refuses, because their owner is not in a queue.
+
+    Kueue writes the toleration of the machines that it assigns into the pods of every component.
+    """
+    policies = job.context.plan.policies
+    if policies is None or not namespace.owned:
+        return
+    resources = {each.name: each.resource for each in job.context.plan.flavors}
+    if {resources[each.flavor] for each in job.queue.flavors}.isdisjoint(policies.accelerators):
+        return
+    has_others = job.local_queue.name in namespace.plain_machines  # where another policy asks pods without for them
+    for wrapped, kind in wrapped_objects(job):
+        if kind in SCALED and (not has_others or _requests_any(wrapped, policies.accelerators)):
+            message = f"no pod of {kind} in an AppWrapper may have the machines of {job.queue_name}"
+            remedy = "wrap batch/v1/Job, or submit to a queue of machines without accelerators"
+            yield wrapped.child("kind", get_nested(wrapped.value, "kind")), f"{message}; {remedy}"
+
+
+def _requests_any(service: SourceValue, resources: Sequence[str]) -> bool:
+    """Whether a container of a Deployment or StatefulSet requests one of the resources."""
+    containers = as_list(get_nested(service.value, "spec", "template", "spec", "containers"))
+    return any(get_nested(each, "resources", "limits", name) for each in containers for name in resources)
 
 
 # --- TrainJob ---------------------------------------------------------------------------------------------------------

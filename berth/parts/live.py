@@ -29,27 +29,37 @@ _FORMS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
     "kubeconfig": (str.strip, "the kubeconfig as text, such as the output `kubeconfig` of a Cluster"),
 }
 """Live argument → what its value must be, as a test and in words. Those that are not listed take any text."""
+_PLACES: Final = {"project", "region", "zone", "zones"}
+"""Plain arguments that say where a cluster is."""
 
 
-def live_fault(key: str, value: object, plain: Mapping[str, Any]) -> Problem | None:
-    """Return what is wrong with the known value of a live argument, beside the `plain` ones; None if nothing is."""
+def live_fault(key: str, value: object, plain: Mapping[str, Any], *, secret: bool = False) -> Problem | None:
+    """Return what is wrong with the known value of a live argument, beside the `plain` ones; None if nothing is.
+
+    The message of a `secret` value does not show it: the engine prints it as it is.
+    """
     is_sound, wanted = _FORMS.get(key, (str.strip, "text, or an output that is text"))
     if key == "platform":
         is_right, wanted = isinstance(value, Mapping), "the output `platform` of a Fleet"
     else:
         is_right = isinstance(value, str) and is_sound(value)
     if not is_right:
-        shown = "is empty" if value == "" else f"'{_shown(key, value)}' is something else"
+        shown = "is empty" if value == "" else f"{'a secret' if secret else _shown(key, value)} is something else"
         return Problem(Severity.FAULT, "bad-type", (key,), f"{shown}; write {wanted}")
     message = _contradiction(key, str(value), plain)
-    return None if message is None else Problem(Severity.FAULT, "contradiction", (key,), message)
+    if message is None:
+        return None
+    shown = (
+        f"a secret contradicts {', '.join(sorted(_PLACES & plain.keys()))}; write the same place" if secret else message
+    )
+    return Problem(Severity.FAULT, "contradiction", (key,), shown)
 
 
 def _shown(key: str, value: object) -> str:
     """Return the value for a message. The text of a kubeconfig is a secret."""
     if isinstance(value, Mapping):
-        return "an object"
-    return "a text" if key == "kubeconfig" and isinstance(value, str) else format_value(value)
+        return "'an object'"
+    return f"'{'a text' if key == 'kubeconfig' and isinstance(value, str) else format_value(value)}'"
 
 
 def _contradiction(key: str, value: str, plain: Mapping[str, Any]) -> str | None:

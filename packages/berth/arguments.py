@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -20,7 +21,7 @@ from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format
 from berth.parts.context import distinct_faults
 from berth.parts.live import live_fault
 from components.arguments.base import GivenArguments, is_output, outputs_in, without_outputs
-from packages.berth.wire import UNKNOWN, known_value, null_paths, sent_arguments
+from packages.berth.wire import UNKNOWN, has_secret, known_value, null_paths, sent_arguments
 
 Json = Mapping[str, Any]
 
@@ -33,6 +34,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list,),
 }
+_MOST_BYTES: Final = 3600
 _NOUNS: Final = {"string": "text", "boolean": "true or false", "object": "an object", "array": "a list"}
 
 
@@ -75,7 +77,7 @@ def read_arguments(component: str, values: Mapping[str, Any]) -> Arguments:
     problems = [
         *(_unknown_key(component, key, known) for key in given if key not in known),
         *map(_null, nulls),
-        *filter(None, (live_fault(key, value, plain) for key, value in now.items())),
+        *filter(None, (live_fault(key, value, plain, secret=has_secret(sent.get(key))) for key, value in now.items())),
         *(problem for key, value in plain.items() for problem in outputs_in(value, (key,))),
         *wrong.values(),
         *(_missing(component, key) for key in _required(component) if key not in sent and key not in given),
@@ -86,10 +88,16 @@ def read_arguments(component: str, values: Mapping[str, Any]) -> Arguments:
 
 
 def refuse(arguments: Arguments, name: str, problems: Iterable[Problem] = ()) -> None:
-    """Raise InputPropertiesError with one line for each fault of the arguments and of `problems`, if there is any."""
+    """Raise InputPropertiesError with one line for each fault of the arguments and of `problems`, if there is any.
+
+    gRPC carries a message twice in headers of 8 KiB in all, and drops longer ones: the last faults are counted only.
+    """
     faults = [*distinct_faults([*arguments.problems, *problems], _inputs(arguments.component))]
     if faults:
         lines = [f"{arguments.component} '{name}' is refused:", *(each.line_without_severity() for each in faults)]
+        kept = max(2, sum(size <= _MOST_BYTES for size in accumulate(len(line.encode()) + 1 for line in lines)))
+        if more := len(lines) - kept:
+            lines = [*lines[:kept], f"… and {more} more fault{'' if more == 1 else 's'}"]
         # Paths are in the lines, which the engine prints as they are. Without a list the SDK's server fails.
         raise InputPropertiesError("\n".join(lines), [])
 

@@ -65,6 +65,19 @@ def known_value(value: Any) -> Any:
     return UNKNOWN if UNKNOWN in inner.values() else inner
 
 
+def has_secret(value: object) -> bool:
+    """Return whether an argument, or a part of it, is a secret."""
+    if isinstance(value, list):
+        return any(map(has_secret, cast("list[object]", value)))
+    if not isinstance(value, Mapping):
+        return False
+    fields = cast("Mapping[str, object]", value)
+    is_wrapped = fields.get(SIGNATURE) == SECRET_SIGNATURE or (
+        fields.get(SIGNATURE) == OUTPUT_SIGNATURE and fields.get("secret") is True
+    )
+    return is_wrapped or any(map(has_secret, fields.values()))
+
+
 class _Servicer(ProviderServicer):
     """Pulumi's server of components, which keeps the arguments of each request as they were sent."""
 

@@ -55,7 +55,7 @@ ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "zones of a machine without accelerators": (
         *("cpu-zones", "zone-unknown"),
-        {"pools.l4": {**L4, "machineType": "n2-standard-32", "zone": "us-central1-ai1a"}},
+        {"pools.l4": {**L4, "machineType": "z4d-highmem-192-standardlssd"}},
     ),
     "zones of a fraction of a GPU": ("zones", "zone-unknown", {"pools.g4": {**L4, "machineType": "g4-standard-12"}}),
     "a zone": ("zones", "zone-unknown", {"pools.spot": {**L4, "zone": "us-central1-q", "acceptZone": True}}),
@@ -190,7 +190,6 @@ ACK: dict[str, tuple[str, str, str, str]] = {
         "podCidrBlock: 10.64",
         'version: "1.99"\n          podCidrBlock: 10.64',
     ),
-    "a region of ACK": ("alibaba", "region-unknown", "region: cn-hangzhou", "region: cn-atlantis"),
     "a machine of ECS": ("alibaba", "machine-unknown", "ecs.gn7e-c16g1.32xlarge", "ecs.gn99-c16g1.32xlarge"),
 }
 """What a table is asked by a fleet on ACK → the table, the code of the answer, and the edit of a sound stack file."""

@@ -178,7 +178,8 @@ def _move(listed: ListedZones, region: str, rows: Mapping[str, ListedZones]) -> 
 
 def display_name(machine: Machine) -> str:
     """Return the name under which a zone lists the machine: for attached GPUs, the accelerator's."""
-    return machine.accelerator if machine.name in catalog.attachable_gpus().hosts else machine.name
+    is_host = machine.name in catalog.attachable_gpus().hosts and machine.kind != catalog.CPU
+    return machine.accelerator if is_host else machine.name
 
 
 def _quoted(places: Sequence[str]) -> str:

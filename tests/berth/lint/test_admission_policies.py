@@ -153,3 +153,34 @@ def test_pods_may_tolerate_other_taints() -> None:
     made["spec"]["template"]["spec"]["tolerations"][0]["key"] = "mine.example/role"
     (finding,) = lint_documents([ManifestDocument("a.yaml", made)], LintContext(hostile.fleet()))
     assert "policy" not in {each.code for each in finding.problems}
+
+
+@pytest.mark.parametrize(
+    ("kind", "queue", "resource", "is_refused"),
+    [
+        ("Deployment", "l4", "cpu", True),
+        ("StatefulSet", "train", "google.com/tpu", True),
+        ("Deployment", "mixed", "nvidia.com/gpu", True),
+        ("Deployment", "mixed", "cpu", False),
+    ],
+)
+def test_pods_of_a_service_in_an_app_wrapper_keep_off_accelerators(
+    kind: str, queue: str, resource: str, is_refused: bool
+) -> None:
+    """Kueue gives such pods the toleration of the machines, and the policy refuses each of them."""
+    plan = hostile.fleet()
+    (team,) = (each for each in plan.teams if each.name == "vision")
+    plain = dict(team.namespaces[0].plain_machines["mixed"])
+    container = {"name": "main", "image": "x", "resources": {"limits": {resource: "1"}}}
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [container], "nodeSelector": plain}}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "x"}}, "template": template}
+    service = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "d"}, "spec": spec}
+    made: Any = {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {"name": "a", "namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": queue}},
+        "spec": {"components": [{"podSets": [{"path": "template.spec.template", "replicas": 1}], "template": service}]},
+    }
+    (finding,) = lint_documents([ManifestDocument("a.yaml", made)], LintContext(plan))
+    reported = [each.message for each in finding.problems if "berth-tolerations" in each.message]
+    assert bool(reported) is is_refused, finding.problems

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from berth.versions.changes import known_holes
 from tests import hostile
 from tests.cel import Request, is_asked, refusals
 from tests.hostile import Attempt
@@ -144,3 +145,22 @@ def test_a_thousand_teams_need_as_many_policies_as_two() -> None:
     kinds = [m["kind"] for m in rendered() if m["kind"].startswith("ValidatingAdmissionPolicy")]
     assert len(kinds) == 42
     assert len(hostile.fleet().teams) == 2
+
+
+@pytest.mark.parametrize("hole", [name for name, hole in known_holes().items() if hole.closed_by])
+def test_every_known_hole_that_a_policy_closes_is_tried(hole: str) -> None:
+    """By a row that the policy refuses, and that happens without it."""
+    tried = [attempt for attempt in ATTEMPTS if attempt.hole == hole]
+    assert tried
+    policy, shared = known_holes()[hole].closed_by, "berth-submission"  # an object with rules of all policies
+    names = [(m["metadata"]["name"], m.get("spec", {}).get("policyName")) for m in rendered()]
+    others = [m for m, name in zip(rendered(), names, strict=True) if not {policy, shared} & {*name}]
+    for attempt in tried:
+        assert refusals(rendered(), _request(attempt)), attempt.title
+        assert not refusals(others, _request(attempt)), attempt.title
+
+
+def test_rows_name_holes_that_are_known() -> None:
+    assert {attempt.hole for attempt in ATTEMPTS} - {""} == {
+        name for name, hole in known_holes().items() if hole.closed_by
+    }

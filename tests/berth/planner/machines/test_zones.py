@@ -108,6 +108,12 @@ def test_an_existing_cluster_is_not_checked_against_the_table() -> None:
         ({"machineType": "n2-standard-32", "zone": "africa-south1-a"}, "africa-south1", []),
         ({"machineType": "n4-standard-32"}, "us-central1", []),
         ({"machineType": "n2-custom-5-8192"}, "us-central1", []),
+        ({"machineType": "n1-standard-8", "cpu": 8, "memory": "30Gi", "zone": "us-central1-a"}, "us-central1", []),
+        (
+            {"machineType": "n1-standard-8", "cpu": 8, "memory": "30Gi", "zone": "us-east5-a"},
+            "us-east5",
+            ["fault zone-not-listed pools.p.zone"],
+        ),
         # The API has it in the region, and the page in no zone of it; the other way round, of this type only.
         ({"machineType": "c2d-standard-8"}, "australia-southeast1", ["warning zone-unknown pools.p.zones"]),
         ({"machineType": "c3-highcpu-22", "zone": "me-west1-a"}, "me-west1", ["warning zone-unknown pools.p.zone"]),
