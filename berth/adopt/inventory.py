@@ -141,7 +141,12 @@ def _cluster_inventory(
         node_pools=completed,
         reservations=given[answer_kinds.RESERVATION],
         subnetworks=given[answer_kinds.SUBNETWORK],
-        objects=[resource for _, resource in answers_by_kind[answer_kinds.OBJECT]],
+        objects=list(  # an object may be in two answers
+            {
+                (resource["kind"], namespace_of(resource), name_of(resource)): resource
+                for _, resource in answers_by_kind[answer_kinds.OBJECT]
+            }.values()
+        ),
         future_reservations=given[answer_kinds.FUTURE_RESERVATION],
         dashboards=given[answer_kinds.DASHBOARD],
         alert_policies=given[answer_kinds.ALERT_POLICY],

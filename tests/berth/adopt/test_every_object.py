@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from berth.adopt.inventory import read_inventory
 from berth.cli import app
 from tests.berth.adopt.test_cloud_answers import DEV, Answers
 from tests.gke_answers import files
@@ -80,3 +81,10 @@ def test_an_answer_of_google_that_nothing_uses_has_a_line(folder: Path, kind: st
     _add_foreign(answers)
     printed, ids = _adopt(folder, answers)
     assert any(f"other-{kind}" in line for line in [*printed.splitlines(), *ids])
+
+
+def test_an_object_that_two_answers_have_is_read_once() -> None:
+    answers = _answers()
+    answers["again.json"] = copy.deepcopy(answers["objects.json"])
+    inventory = read_inventory({name: json.dumps(answer) for name, answer in answers.items()})
+    assert len(inventory.objects) == len(answers["again.json"]["items"])
