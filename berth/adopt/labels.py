@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 from berth import catalog
@@ -62,6 +63,16 @@ def node_labels(
     labels[PROVISIONING] = "spot" if value_at(node_pool, "config.spot") else "standard"
     provisioning = {"config.spot": keys.spot, "config.flexStart": keys.flex_start, QUEUED: keys.queued}
     return labels | {label: "true" for field, label in provisioning.items() if value_at(node_pool, field)}
+
+
+_ALIKE = ("topology", "dynamicSlicing", "gpuSharing", "gpuPartition", "networking", "compactPlacement")
+"""Keys that pools of one flavor have in common, besides their capacity."""
+
+
+def shared_settings(entry: StackEntry, labels: Mapping[str, str]) -> list[object]:
+    """Return what pools of one flavor have in common; a reservation and its blocks are one capacity."""
+    capacity = labels.get(catalog.labels().reservation_name, entry.get("capacity"))
+    return [capacity, *(entry.get(key) for key in _ALIKE)]
 
 
 def _reservation_labels(name: str, entry: StackEntry) -> dict[str, str]:

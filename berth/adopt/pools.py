@@ -14,7 +14,7 @@ from berth.adopt.api_objects import ApiObject, Kept, NotAdopted, StackEntry, lis
 from berth.adopt.google.node_accounts import NodeAccounts
 from berth.adopt.google.reserved_machines import accepted_zones
 from berth.adopt.inventory import ClusterInventory
-from berth.adopt.labels import QUEUED, gpu_config, machine_type, node_labels
+from berth.adopt.labels import QUEUED, gpu_config, machine_type, node_labels, shared_settings
 from berth.adopt.pool_settings import (
     boot_disk,
     gpu_settings,
@@ -57,12 +57,8 @@ class AdoptedPool(Struct):
     def selects_alike(self, other: AdoptedPool) -> bool:
         """Return whether a flavor of the one's machines would select those of the other too, and may."""
         labels, others = (each.entry.get("labels", {}).items() for each in (self, other))
-        same = all(self.entry.get(key) == other.entry.get(key) for key in _ALIKE)
+        same = shared_settings(self.entry, self.labels) == shared_settings(other.entry, other.labels)
         return same and self.machine.accelerator == other.machine.accelerator and (labels <= others or others <= labels)
-
-
-_ALIKE = ("topology", "dynamicSlicing", "capacity", "gpuSharing", "gpuPartition", "networking", "compactPlacement")
-"""Keys that pools of one flavor have in common."""
 
 
 def read_pools(

@@ -27,7 +27,7 @@ def test_a_random_cluster_with_random_variations_loses_nothing(seed: int) -> Non
     assert losses(seed, variation=1) == (losses(seed, variation=1)[0], [])
 
 
-@pytest.mark.parametrize(("seed", "variation"), [(61, 3), (132, 1), (170, 2), (170, 7)])
+@pytest.mark.parametrize(("seed", "variation"), [(61, 3), (132, 1), (170, 2), (170, 7), (355, 11)])
 def test_pools_whose_labels_tell_only_some_of_them_apart_share_a_flavor(seed: int, variation: int) -> None:
     """A pool without a label is selected by flavors of pools with it, which may be told apart from each other."""
     assert losses(seed, variation)[1] == []
