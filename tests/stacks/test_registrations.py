@@ -22,7 +22,11 @@ from tests import stack_files
 from tests.berth.diff.edits import enumerated as manifests
 from tests.stack_files import ROOT
 
-_KUBECONFIG: Final = "apiVersion: v1"
+_KUBECONFIG: Final = """
+clusters: [{name: acme, cluster: {server: "https://acme.example"}}]
+contexts: [{name: acme, context: {cluster: acme, user: me}}]
+current-context: acme
+"""
 FULL_FLEETS: Final = ROOT / "tests" / "berth" / "full_fleets"
 
 

@@ -205,7 +205,7 @@ class _Comparison(Struct, frozen=True):
             ours = cast("Mapping[str, object]", {})  # a block that has nothing but defaults is as good as none
         if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
             one, two = cast("Mapping[str, object]", ours), cast("Mapping[str, object]", theirs)
-            keys = one.keys() | two.keys() - ({_DEFAULTED} if self.is_loose else set[str]())
+            keys = (one.keys() | two.keys()) - ({_DEFAULTED} if self.is_loose else set[str]())
             below = f"{path}." if path else ""
             return all(self.agrees(one.get(key), two.get(key), f"{below}{key}") for key in keys)
         if isinstance(ours, (list, tuple)) and isinstance(theirs, list):

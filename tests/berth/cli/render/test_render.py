@@ -49,7 +49,8 @@ def test_a_document_equals_ryamls_output_for_the_whole_object(stack: str) -> Non
     for _, plan in stack_files.clusters(stack):
         for manifest in all_manifests(plan):
             document = yaml_document(manifest)
-            if manifest["kind"] == "ConfigMap":
+            # ryaml folds a line otherwise after very long text, as that of policies.
+            if manifest["kind"] in ("ConfigMap", "ValidatingAdmissionPolicy"):
                 assert yaml.load(document, yaml.SafeLoader) == manifest
             else:
                 assert document == "---\n" + ryaml.dumps(manifest)  # pyright: ignore[reportPrivateImportUsage]
