@@ -36,10 +36,9 @@ class _ParserError(Struct, frozen=True):
     def opened_by(self) -> str:
         return self.text(self.start_line)[self.start_column : self.start_column + 1]
 
-    @property
-    def line_before(self) -> int:
-        """The nearest earlier line with more than a comment; -1 without one."""
-        return next((n for n in range(self.line - 1, -1, -1) if _content(self.lines[n])), -1)
+    def before(self, line: int) -> int:
+        """Return the nearest earlier line with more than a comment; -1 without one."""
+        return next((n for n in range(line - 1, -1, -1) if _content(self.lines[n])), -1)
 
 
 _Explanation = tuple[int, int, str]
@@ -64,7 +63,7 @@ def _explain(error: _ParserError) -> _Explanation:
         return cause
     for phrase, explain in _EXPLANATIONS.items():
         if phrase in error.problem:
-            return explain(error)
+            return (error.line, error.column, explain) if isinstance(explain, str) else explain(error)
     return error.line, error.column, f"not valid YAML: {error.problem}; check this line and the one above it"
 
 
@@ -76,11 +75,11 @@ def _misindented_neighbour(error: _ParserError) -> _Explanation | None:
     indent, step = _indent(error.text(error.line)), _step(error.lines[: error.line])
     parent = _parent(error, error.line, indent)
     first_child = next((n for n in range(parent + 1, error.line) if _content(error.lines[n])), -1)
-    for line in (error.line_before, first_child):
+    for line in (error.before(error.line), first_child):
         own = _indent(error.text(line))
         parent = _parent(error, line, own)
         if line >= 0 <= parent and own != indent and _indent(error.text(parent)) + step == indent:
-            cause = parent if _follows_empty_key(error, parent) else line
+            cause = parent if _is_out(error, parent, indent, step) else line
             return cause, _indent(error.text(cause)), _unlike_neighbour(error, cause, indent)
     return _outlier(error, indent, step)
 
@@ -91,18 +90,23 @@ def _outlier(error: _ParserError, indent: int, step: int) -> _Explanation | None
     own = _indent(error.text(line))
     if line < 0 or indent - own <= step:
         return None
-    before = next((n for n in range(line - 1, -1, -1) if _content(error.lines[n])), -1)
+    before = error.before(line)
     above = _parent(error, line, indent)
     is_sibling = before >= 0 and _indent(error.text(before)) >= indent
     is_first = before == above >= 0 and _indent(error.text(above)) + step == indent
     return (line, own, _unlike_neighbour(error, line, indent)) if is_sibling or is_first else None
 
 
-def _follows_empty_key(error: _ParserError, line: int) -> bool:
-    """Return whether the line before has a key without a value at the same indentation."""
-    indent = _indent(error.text(line))
-    before = next((each for each in reversed(error.lines[:line]) if _content(each)), "")
-    return _indent(before) == indent and _content(before).endswith(":")
+def _is_out(error: _ParserError, line: int, indent: int, step: int) -> bool:
+    """Return whether a key itself lost a step, and not the line below it.
+
+    It follows a key without a value that is out too, or the lines before it and several right below it keep theirs.
+    """
+    before = error.text(error.before(line))
+    if _indent(before) < indent:
+        return _indent(before) == _indent(error.text(line)) and _content(before).endswith(":")
+    below = [_indent(each) for each in error.lines[line + 1 : error.line] if _content(each)]
+    return min(below) == indent + step and below.count(indent + step) > 1
 
 
 def _unlike_neighbour(error: _ParserError, line: int, indent: int) -> str:
@@ -146,7 +150,7 @@ def _no_colon(words: str) -> str:
 def _unexpected_key(error: _ParserError) -> _Explanation:
     """Explain a key where a value was read: two keys on one line, or a line that is indented too far."""
     line = error.text(error.line)
-    before, indent = error.line_before, _indent(line)
+    before, indent = error.before(error.line), _indent(line)
     if ": " in line[indent : error.column] or before < 0:
         return error.line, error.column, "a second ': ' on one line; quote the value, or begin a new line"
     above = _content(error.text(before))
@@ -173,15 +177,19 @@ def _unexpected_block(error: _ParserError) -> _Explanation:
             "around both"
         )
         return error.line, error.column, message
-    if _is_item(line) and _is_item(above := error.text(error.line_before)):
+    if _is_item(line) and _is_item(above := error.text(error.before(error.line))):
         message = f"this item is indented by {indent} spaces, but the one above by {_indent(above)}; indent both alike"
         return error.line, error.column, message
     if (
         _is_item(line)
-        and _indent(error.text(error.line_before)) == indent
-        and _content(error.text(error.line_before)).startswith(("{", "["))
+        and _indent(error.text(error.before(error.line))) == indent
+        and _content(error.text(error.before(error.line))).startswith(("{", "["))
     ):
-        return error.line_before, indent, "this item has no '-', but the item below has one; write '- ' before it"
+        return (
+            error.before(error.line),
+            indent,
+            "this item has no '-', but the item below has one; write '- ' before it",
+        )
     if _is_item(line):
         message = f"a list item follows the keys that begin on line {error.start_line + 1}; remove its '-'"
         return error.line, error.column, message
@@ -215,10 +223,10 @@ def _not_closed(opening: str) -> str:
 
 
 def _missing_value(error: _ParserError) -> _Explanation:
-    last = error.text(error.line_before)
+    last = error.text(error.before(error.line))
     if not any(map(_content, error.lines[error.line :])) and last.rstrip()[-1:] in ("[", "{"):
         opening = last.rstrip()[-1]
-        return error.line_before, len(last.rstrip()) - 1, _not_closed(opening)
+        return error.before(error.line), len(last.rstrip()) - 1, _not_closed(opening)
     return error.line, error.column, "a value is missing here, or a bracket before it is not closed; write it"
 
 
@@ -232,7 +240,7 @@ def _bad_escape(error: _ParserError) -> _Explanation:
     return error.line, error.column, message
 
 
-_EXPLANATIONS: dict[str, Callable[[_ParserError], _Explanation]] = {
+_EXPLANATIONS: dict[str, Callable[[_ParserError], _Explanation] | str] = {
     "could not find expected ':'": _missing_colon,
     "mapping values are not allowed": _unexpected_key,
     "did not find expected key": _unexpected_block,
@@ -255,24 +263,16 @@ _EXPLANATIONS: dict[str, Callable[[_ParserError], _Explanation]] = {
         error.start_column,
         _cannot_begin(error.opened_by),
     ),
-    "block sequence entries are not allowed": lambda error: (
-        error.line,
-        error.column,
-        "a list item cannot follow a key on the same line; begin a new line before '-'",
+    "block sequence entries are not allowed": (
+        "a list item cannot follow a key on the same line; begin a new line before '-'"
     ),
-    "did not find expected <document start>": lambda error: (
-        error.line,
-        error.column,
-        "a second YAML document begins here; keep one, and remove '---' and '...'",
+    "did not find expected <document start>": (
+        "a second YAML document begins here; keep one, and remove '---' and '...'"
     ),
-    "invalid Unicode character": lambda error: (
-        error.line,
-        error.column,
-        "an escape that is not a valid Unicode character; write the character itself",
-    ),
+    "invalid Unicode character": "an escape that is not a valid Unicode character; write the character itself",
     "escape": _bad_escape,
 }
-"""How to explain each of libyaml's messages, by a phrase of it."""
+"""How to explain each of libyaml's messages, by a phrase of it: a text where the parser stopped is the cause."""
 
 _INDENTATION_PHRASES = ("mapping values are not allowed", "did not find expected key")
 """Phrases of messages that wrong indentation can lead to."""
