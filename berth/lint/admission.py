@@ -79,11 +79,10 @@ def check_uncounted(context: LintContext, job: JobManifest) -> None:
     if plan is None or job.namespace not in owned:
         return
     for pods in job.settings:
-        for index, toleration in enumerate(as_list((written := pods.field("tolerations")).value)):
-            if (key := get_nested(toleration, "key")) in plan.accelerators:
+        for toleration in pods.tolerated:
+            if (key := get_nested(toleration.value, "key")) in plan.accelerators:
                 message = f"pods that Kueue does not count may not tolerate '{key}', the taint of accelerator machines"
-                source = written.child(index, toleration)
-                _report(plan, "tolerations", [(source, f"{message}; remove it, or submit a job to a queue")])
+                _report(plan, "tolerations", [(toleration, f"{message}; remove it, or submit a job to a queue")])
 
 
 def _owners(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from berth.jobs.job_manifests import PRIORITY_CLASS
 from berth.jobs.pod_set import PodSet
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.values import SourceValue, get_nested, inside, items
 from berth.lint.fleet import SubmittedJob
 from berth.manifests.rules.machines import INITIALIZERS, SUBMITTED_BY_A_JOB, TRAINER
 from berth.manifests.rules.wrappers import SCALED
@@ -59,10 +59,8 @@ def _selects(pods: PodSet, labels: tuple[tuple[str, str], ...]) -> bool:
 
 def wrapped_objects(job: SubmittedJob) -> Iterator[tuple[SourceValue, str]]:
     """Yield what an AppWrapper wraps, with API version and kind."""
-    listed = get_nested(job.job.source.value, "spec", "components")
-    source = job.job.source.child("spec", None).child("components", listed)
-    for index, each in enumerate(as_list(listed) if job.job.kind == "AppWrapper" else ()):
-        wrapped = source.child(index, each).child("template", get_nested(each, "template"))
+    for each in items(inside(job.job.source, "spec", "components")) if job.job.kind == "AppWrapper" else ():
+        wrapped = inside(each, "template")
         yield wrapped, f"{get_nested(wrapped.value, 'apiVersion')}/{get_nested(wrapped.value, 'kind')}"
 
 
@@ -81,16 +79,11 @@ def refused_as_uncounted(
         return
     has_others = job.local_queue.name in namespace.plain_machines  # where another policy asks pods without for them
     for wrapped, kind in wrapped_objects(job):
-        if kind in SCALED and (not has_others or _requests_any(wrapped, policies.accelerators)):
+        pods = [each for each in job.job.settings if each.path[: len(wrapped.path)] == wrapped.path]
+        if kind in SCALED and (not has_others or any(each.requests_any(policies.accelerators) for each in pods)):
             message = f"no pod of {kind} in an AppWrapper may have the machines of {job.queue_name}"
             remedy = "wrap batch/v1/Job, or submit to a queue of machines without accelerators"
-            yield wrapped.child("kind", get_nested(wrapped.value, "kind")), f"{message}; {remedy}"
-
-
-def _requests_any(service: SourceValue, resources: Sequence[str]) -> bool:
-    """Whether a container of a Deployment or StatefulSet requests one of the resources."""
-    containers = as_list(get_nested(service.value, "spec", "template", "spec", "containers"))
-    return any(get_nested(each, "resources", "limits", name) for each in containers for name in resources)
+            yield inside(wrapped, "kind"), f"{message}; {remedy}"
 
 
 # --- TrainJob ---------------------------------------------------------------------------------------------------------
@@ -146,11 +139,7 @@ def refused_in_shared_queue(
 
 def _priorities(job: SubmittedJob) -> Iterator[tuple[SourceValue, str]]:
     """Yield the priorities that Kueue may give a job: its label, a Kubeflow job's own, and those of its pods."""
-    labels = as_mapping(get_nested(job.job.metadata.value, "labels"))
-    yield job.job.metadata.child("labels", labels).child(PRIORITY_CLASS, labels.get(PRIORITY_CLASS)), "the label"
-    policy = job.job.source.child("spec", None).child("runPolicy", None)
-    written = get_nested(job.job.source.value, "spec", "runPolicy", "schedulingPolicy", "priorityClass")
-    yield policy.child("schedulingPolicy", None).child("priorityClass", written), "it"
+    yield job.job.label(PRIORITY_CLASS), "the label"
+    yield inside(job.job.source, "spec", "runPolicy", "schedulingPolicy", "priorityClass"), "it"
     for pods in job.job.settings:
-        if pods.has("priorityClassName"):
-            yield pods.field("priorityClassName"), "it"
+        yield pods.field("priorityClassName"), "it"

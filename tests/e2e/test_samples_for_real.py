@@ -110,7 +110,7 @@ def team(cluster: Cluster, tmp_path: Path) -> Iterator[Cluster]:
         more = [each for each in rendered if hostile_fleet.is_served(each) and each["kind"] not in QUEUEING]
         hostile_fleet.apply(cluster, more)
         assert not hostile_fleet.patches(rendered), "no namespace has services that Kueue queues"
-        until("counted quotas", lambda: hostile_fleet.uncounted(cluster), lambda left: not left, 330.0)
+        hostile_fleet.wait_for_quotas(cluster)
         yield cluster
         cluster.kubectl("delete", "-f", "-", "--ignore-not-found", given=hostile_fleet.stream(more))
 

@@ -46,7 +46,7 @@ def fleet(cluster: Cluster) -> Iterator[Cluster]:
         hostile_fleet.apply_patches(cluster, patches)
         cluster.kubectl("apply", "-f", "-", given=output([*BERTH, "render", EXAMPLE, "--nodes"], ROOT))
         until("default accounts", lambda: accounts(cluster), lambda names: len(names) == 2)
-        until("counted quotas", lambda: hostile_fleet.uncounted(cluster), lambda left: not left, 330.0)
+        hostile_fleet.wait_for_quotas(cluster)
         if not queues_services(cluster):
             pytest.skip("Kueue of this cluster does not have the integrations of services")
         yield cluster

@@ -103,6 +103,18 @@ def with_templates(job_kinds: Mapping[str, Sequence[str]]) -> tuple[Requests, ..
     return requests_of({group: tuple(names) for group, names in kinds.items()})
 
 
+def of_kind(kind: str, component: str | None) -> str:
+    """Return an expression for whether a request's object, or what an AppWrapper has as `component`, is of a kind."""
+    return f"request.resource.resource == '{kind.lower()}s'" if component is None else f"{component}.kind == '{kind}'"
+
+
+def of_group(group: str, component: str | None) -> str:
+    """Return an expression for whether the same is of an API group."""
+    if component is None:
+        return f"request.resource.group == '{group}'"
+    return f"{component}.apiVersion.startsWith('{group}/')"
+
+
 def templates(holder: str, component: str | None = None) -> str:
     """Return an expression for the pod templates of an object of every kind; a pod is its own template.
 
@@ -124,15 +136,8 @@ def templates(holder: str, component: str | None = None) -> str:
     workers = f"{spec}.leaderWorkerTemplate"
 
     def is_kind(kind: str) -> str:
-        if component is not None:
-            return f"{component}.kind == '{kind}'"
-        return f"request.resource.resource == '{kind.lower()}s'"
+        return of_kind(kind, component)
 
-    is_of_kubeflow = (
-        "request.resource.group == 'kubeflow.org'"
-        if component is None
-        else f"{component}.apiVersion.startsWith('kubeflow.org/')"
-    )
     # Most requests are for pods, jobs and services: first what is theirs.
     plain = f"has({spec}.template) && has({spec}.template.spec) ? [{spec}.template] : []"
     of_kubernetes = f"request.resource.group in ['', 'apps', 'batch'] ? ({plain}) : " if component is None else ""
@@ -142,7 +147,7 @@ def templates(holder: str, component: str | None = None) -> str:
         f"{is_kind('LeaderWorkerSet')} ? [{workers}.workerTemplate] + "
         f"(has({workers}.leaderTemplate) ? [{workers}.leaderTemplate] : []) : "
         + "".join(f"{is_kind(kind)} ? ({text}) : " for kind, text in of_rays.items())
-        + f"{is_of_kubeflow} ? ({replicas}[]) : "
+        + f"{of_group('kubeflow.org', component)} ? ({replicas}[]) : "
         f"{plain}"
     )
 

@@ -21,6 +21,8 @@ from berth.manifests.rules.admission import (
     AdmissionPolicy,
     entry,
     keys,
+    of_group,
+    of_kind,
     templates,
     with_templates,
 )
@@ -107,21 +109,13 @@ def _never_fits(holder: str, component: str | None = None) -> str:
         "LeaderWorkerSet": _too_many(f"{workers}.workerTemplate.spec", size),
     }
     rays = f"{worker_groups(holder)}.exists(g, {group})"
+    kinds = [f"({of_kind(kind, component)} && {text})" for kind, text in of_kinds.items()]
+    kinds += [f"({of_group('ray.io', component)} && {rays})", f"({of_group('kubeflow.org', component)} && ({roles}))"]
     if component is not None:
-        kinds = " || ".join(f"({component}.kind == '{kind}' && {text})" for kind, text in of_kinds.items())
-        return (
-            f"({kinds} || ({component}.apiVersion.startsWith('ray.io/') && {rays}) || "
-            f"({component}.apiVersion.startsWith('kubeflow.org/') && ({roles})))"
-        )
-    kinds = " || ".join(
-        f"(request.resource.resource == '{kind.lower()}s' && {text})" for kind, text in of_kinds.items()
-    )
+        return f"({' || '.join(kinds)})"
     wrapped = f"{_SPEC}.components.exists(w, {_never_fits('w.template', 'w.template')})"
-    return (
-        f"{kinds} || (request.resource.group == 'ray.io' && {rays}) || "
-        f"(request.resource.group == 'kubeflow.org' && ({roles})) || "
-        f"(request.resource.resource == 'trainjobs' && {_of_train_job()}) || ({_IS_WRAPPER} && {wrapped})"
-    )
+    kinds += [f"({of_kind('TrainJob', None)} && {_of_train_job()})", f"({_IS_WRAPPER} && {wrapped})"]
+    return " || ".join(kinds)
 
 
 def _concern(ordered: Sequence[str]) -> str | None:

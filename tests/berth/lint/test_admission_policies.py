@@ -156,23 +156,25 @@ def test_pods_may_tolerate_other_taints() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "queue", "resource", "is_refused"),
+    ("kind", "queue", "resource", "field", "is_refused"),
     [
-        ("Deployment", "l4", "cpu", True),
-        ("StatefulSet", "train", "google.com/tpu", True),
-        ("Deployment", "mixed", "nvidia.com/gpu", True),
-        ("Deployment", "mixed", "cpu", False),
+        ("Deployment", "l4", "cpu", "containers", True),
+        ("StatefulSet", "train", "google.com/tpu", "containers", True),
+        ("Deployment", "mixed", "nvidia.com/gpu", "containers", True),
+        ("Deployment", "mixed", "nvidia.com/gpu", "initContainers", True),
+        ("Deployment", "mixed", "cpu", "containers", False),
     ],
 )
 def test_pods_of_a_service_in_an_app_wrapper_keep_off_accelerators(
-    kind: str, queue: str, resource: str, is_refused: bool
+    kind: str, queue: str, resource: str, field: str, is_refused: bool
 ) -> None:
     """Kueue gives such pods the toleration of the machines, and the policy refuses each of them."""
     plan = hostile.fleet()
     (team,) = (each for each in plan.teams if each.name == "vision")
     plain = dict(team.namespaces[0].plain_machines["mixed"])
     container = {"name": "main", "image": "x", "resources": {"limits": {resource: "1"}}}
-    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [container], "nodeSelector": plain}}
+    pod = {"containers": [{"name": "main", "image": "x"}], field: [container], "nodeSelector": plain}
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": pod}
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": "x"}}, "template": template}
     service = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "d"}, "spec": spec}
     made: Any = {

@@ -50,7 +50,6 @@ READING = {"get_nested", "inside", "find", "require", "child", "get"}
 """Functions that read a key of a manifest."""
 RAW_READERS = {
     "berth/lint/admission.py": "the selector of a term, and where the resources of a container are written",
-    "berth/lint/queue_policies.py": "mirrors a policy: the containers of services in an AppWrapper, which are no job",
     "berth/lint/local_queues.py": "objects of unknown kinds: the resources of whatever looks like a container",
 }
 """Modules of the checks that read such keys themselves, besides `berth/lint/validity`, which mirrors the API server's

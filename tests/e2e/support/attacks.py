@@ -314,7 +314,7 @@ def world(cluster: Cluster, *, with_policies: bool = True) -> Generator[World]:
     try:
         hostile_fleet.apply(cluster, [*objects, *nodes])
         hostile_fleet.apply_patches(cluster, hostile_fleet.patches(rendered))
-        until("counted quotas", lambda: hostile_fleet.uncounted(cluster), lambda left: not left, 330.0)
+        hostile_fleet.wait_for_quotas(cluster)
         with proxied(cluster.context) as api:
             made = World(cluster, api, Watch(api, flavors, accelerators, GRACE), with_policies)
             until("default accounts", lambda: _accounts(cluster), lambda count: count >= len(TEAMS))

@@ -51,7 +51,12 @@ def stream(manifests: Sequence[Manifest]) -> str:
 def wait_for_namespaces(cluster: Cluster) -> None:
     """Wait until pods can be created: default accounts exist, and Kubernetes has counted what the quotas limit."""
     until("default accounts", lambda: _accounts(cluster), lambda accounts: len(accounts) == 2)
-    until("counted quotas", lambda: uncounted(cluster), lambda uncounted: not uncounted, _RECOUNT)
+    wait_for_quotas(cluster)
+
+
+def wait_for_quotas(cluster: Cluster) -> None:
+    """Wait until Kubernetes has counted what the quotas limit."""
+    until("counted quotas", lambda: _uncounted(cluster), lambda left: not left, _RECOUNT)
 
 
 def _accounts(cluster: Cluster) -> list[Manifest]:
@@ -63,7 +68,7 @@ def _accounts(cluster: Cluster) -> list[Manifest]:
     ]
 
 
-def uncounted(cluster: Cluster) -> list[str]:
+def _uncounted(cluster: Cluster) -> list[str]:
     """What a ResourceQuota limits and Kubernetes has not counted yet: it refuses such an object.
 
     A quota that is older than a custom resource definition is counted at the next full count.
