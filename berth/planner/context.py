@@ -53,6 +53,10 @@ class PlanningContext(Struct):
         """Return whether an entry (for `cluster`: a key) was set aside, or may have been."""
         return any((section, part) in self.set_aside for part in (name, "", "*"))
 
+    def lacks_entries(self, *sections: str) -> bool:
+        """Return whether one of the sections, or an entry of one, was set aside."""
+        return any(section in sections for section, _ in self.set_aside)
+
     @property
     def cluster_exists(self) -> bool:
         """Whether the cluster is an existing one."""
