@@ -102,7 +102,8 @@ def output_mismatch(exported: object, plan: TeamStackPlan) -> str | None:
 def _region(identifier: str, live: object) -> str:
     """Return the region of a cluster's identifier; a zonal cluster's location is a zone of the one that is exported."""
     location = identifier.split("/")[-2]
-    return location.rpartition("-")[0] if location.rpartition("-")[0] == live else location
+    region_of_zone = location.rpartition("-")[0]
+    return region_of_zone if region_of_zone == live else location
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -97,7 +97,7 @@ def unused_answers(
 ) -> Iterator[NotAdopted]:
     """Yield the answers of Google Cloud that are neither imported nor have a line, by kind: so that none is lost."""
     entries = [each for content in imported.values() for each in content["resources"] if "id" in each]
-    lines = [each.subject for each in told]
+    named = {each.subject.rpartition(" ")[2] for each in told if " " in each.subject}
     for kind, answers in (
         ("Reservation", inventory.reservations),
         ("FutureReservation", inventory.future_reservations),
@@ -107,23 +107,21 @@ def unused_answers(
         ("Account", inventory.service_accounts),
         ("ResourcePolicy", inventory.placement_policies),
     ):
-        ids = {last_segment(str(each["id"])) for each in entries if each["type"].endswith(f":{kind}")}
+        known = named | {last_segment(str(each["id"])) for each in entries if each["type"].endswith(f":{kind}")}
         one, many = _NOUNS[kind]
         rest: dict[Kept, set[str]] = {}
         for each in answers:
-            if (name := last_segment(str(each["name"]))) not in ids and not any(
-                line.endswith(f" {name}") for line in lines
-            ):
-                rest.setdefault(_why_unused(each, inventory), set()).add(name)
+            if (name := last_segment(str(each["name"]))) not in known:
+                rest.setdefault(_why_unused(kind, each, inventory), set()).add(name)
         for why, names in sorted(rest.items()):
             noun = one if len(names) == 1 else f"{len(names)} {many}"
             subject = f"{noun} {abbreviate_names(sorted(names))}"
             yield NotAdopted(subject, _UNUSED_ANSWERS[why], kept=why, names=tuple(sorted(names)))
 
 
-def _why_unused(answer: ApiObject, inventory: ClusterInventory) -> Kept:
+def _why_unused(kind: str, answer: ApiObject, inventory: ClusterInventory) -> Kept:
     """Return whose an answer is that no entry of the stack file stands for."""
-    if answer in inventory.placement_policies:
+    if kind == "ResourcePolicy":
         used = map(policy_of, inventory.node_pools)
         return Kept.EXISTING if str(answer["name"]) in used else Kept.OTHERS
     network = last_segment(str(answer.get("network") or ""))

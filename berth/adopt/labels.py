@@ -65,14 +65,14 @@ def node_labels(
     return labels | {label: "true" for field, label in provisioning.items() if value_at(node_pool, field)}
 
 
-_ALIKE = ("topology", "dynamicSlicing", "gpuSharing", "gpuPartition", "networking", "compactPlacement")
-"""Keys that pools of one flavor have in common, besides their capacity."""
+SHARED_KEYS = ("topology", "topologyAware", "dynamicSlicing", "gpuSharing", "gpuPartition", "networking")
+"""Keys that pools of one flavor have in common, besides their accelerator and capacity."""
 
 
 def shared_settings(entry: StackEntry, labels: Mapping[str, str]) -> list[object]:
-    """Return what pools of one flavor have in common; a reservation and its blocks are one capacity."""
+    """Return what pools that no flavor selects have in common to share one; a reservation and its blocks are alike."""
     capacity = labels.get(catalog.labels().reservation_name, entry.get("capacity"))
-    return [capacity, *(entry.get(key) for key in _ALIKE)]
+    return [capacity, *(entry.get(key) for key in (*SHARED_KEYS, "compactPlacement"))]
 
 
 def _reservation_labels(name: str, entry: StackEntry) -> dict[str, str]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.adopt.api_objects import NotAdopted, mapping_at
+from berth.adopt.labels import SHARED_KEYS
 from berth.adopt.pools import AdoptedPool
-
-_SHARED = (*("topology", "topologyAware", "dynamicSlicing", "gpuSharing", "gpuPartition", "networking"),)
-"""Keys that pools of one flavor have in common, besides their accelerator and capacity."""
 
 
 def split_flavors(pools_by_flavor: dict[str, list[AdoptedPool]], taken: set[str]) -> Iterator[NotAdopted]:
@@ -42,7 +40,7 @@ def _kind(pool: AdoptedPool) -> str:
     """Return what pools of one flavor have in common; reserved machines are alike."""
     is_reserved = "reservation" in mapping_at(pool.entry, "capacity")
     capacity = "reserved" if is_reserved else str(pool.entry.get("capacity"))
-    return repr((pool.machine.accelerator, capacity, *(str(pool.entry.get(key)) for key in _SHARED)))
+    return repr((pool.machine.accelerator, capacity, *(str(pool.entry.get(key)) for key in SHARED_KEYS)))
 
 
 def _names(key: str) -> Iterator[str]:

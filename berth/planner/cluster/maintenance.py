@@ -143,7 +143,12 @@ def _check_window(context: PlanningContext, window: MaintenanceWindowSpec, path:
         return
     what = f"'{window.recurrence}' from {window.start} to {window.end} leaves GKE less than 48 hours for maintenance"
     remedy = "write a later end or more days, such as 6 hours with FREQ=WEEKLY;BYDAY=SA,SU"
-    if is_too_narrow(window.start, window.end, window.recurrence):
+    is_narrow = is_too_narrow(window.start, window.end, window.recurrence)
+    if is_narrow is None:
+        unchecked = f"so whether GKE gets 48 hours for maintenance in {PERIOD.days} days is not checked"
+        message = f"'{window.recurrence}' has other parts than FREQ, INTERVAL, BYDAY and BYMONTHDAY, {unchecked}"
+        context.problems.unknown("window-unknown", path, f"{message}; write it with these alone")
+    elif is_narrow:
         message = f"{what} in {PERIOD.days} days, in windows of at least 4 hours; {remedy}"
         context.problems.fault("maintenance-window", path, message)
     elif is_too_narrow(window.start, window.end, window.recurrence, OLDER_PERIOD):

@@ -30,31 +30,33 @@ _TRIED: Final = 3 * 366
 """Days for which windows are counted: every pair of long and short months."""
 
 
-def is_too_narrow(start: str, end: str, recurrence: str, period: timedelta = PERIOD) -> bool:
+def is_too_narrow(start: str, end: str, recurrence: str, period: timedelta = PERIOD) -> bool | None:
     """Return whether a window leaves GKE too little time in some `period`.
 
-    False for a recurrence with other parts than the usual. `start` and `end` are UTC times such as
-    2026-12-01T00:00:00Z, `recurrence` is an RFC 5545 rule.
+    None, which is unknown, for a recurrence with other parts than FREQ, INTERVAL, BYDAY and BYMONTHDAY. `start` and
+    `end` are UTC times such as 2026-12-01T00:00:00Z, `recurrence` is an RFC 5545 rule.
     """
     first, length = datetime.fromisoformat(start), datetime.fromisoformat(end) - datetime.fromisoformat(start)
     if length < SHORTEST_WINDOW:
         return True
     if (rule := _parsed(recurrence)) is None:
-        return False
+        return None
     begins = [first + timedelta(days=n) for n in range(_TRIED) if _recurs(rule, first.date(), n)]
     windows = -(-NEEDED // length)  # that add up to what GKE needs, the last of them in part
     rest = NEEDED - (windows - 1) * length
     waits = (begins[n + windows] + rest - (begins[n] + length) for n in range(len(begins) - windows))
-    return any(wait > period for wait in waits)
+    return len(begins) <= windows or any(wait > period for wait in waits)
 
 
 def _parsed(recurrence: str) -> dict[str, str] | None:
     """Return the parts of a rule by name, or None for one whose days are not counted here."""
     parts = {name: value for name, _, value in (part.partition("=") for part in recurrence.split(";"))}
-    day = rf"{'[1-4]' if parts['FREQ'] == 'MONTHLY' else ''}({'|'.join(_DAYS)})"
+    is_monthly = parts["FREQ"] == "MONTHLY"
+    day, number = rf"{'[1-4]' if is_monthly else ''}({'|'.join(_DAYS)})", "([1-9]|[12][0-9]|3[01])"
     known = {"FREQ": ".+", "INTERVAL": "[1-9]", "BYDAY": f"{day}(,{day})*", "WKST": ".+"}
-    usual = all(name in known and re.fullmatch(known[name], value) for name, value in parts.items())
-    return parts if usual and (parts["FREQ"] != "MONTHLY" or "BYDAY" in parts) else None
+    if is_monthly and "BYDAY" not in parts:
+        known["BYMONTHDAY"] = f"{number}(,{number})*"
+    return parts if all(re.fullmatch(known.get(name, ""), value) for name, value in parts.items()) else None
 
 
 def _recurs(rule: dict[str, str], first: date, days: int) -> bool:
@@ -63,7 +65,9 @@ def _recurs(rule: dict[str, str], first: date, days: int) -> bool:
     weekday = _DAYS[today.weekday()]
     if rule["FREQ"] == "MONTHLY":
         months = (today.year - first.year) * 12 + today.month - first.month
-        return months % interval == 0 and f"{(today.day + 6) // 7}{weekday}" in rule["BYDAY"].split(",")
+        of_week, of_month = f"{(today.day + 6) // 7}{weekday}", rule.get("BYMONTHDAY", str(first.day))
+        is_day = of_week in rule["BYDAY"].split(",") if "BYDAY" in rule else str(today.day) in of_month.split(",")
+        return months % interval == 0 and is_day
     if rule["FREQ"] == "WEEKLY":
         weeks = (days + first.weekday()) // 7
         return weeks % interval == 0 and weekday in rule.get("BYDAY", _DAYS[first.weekday()]).split(",")

@@ -26,10 +26,17 @@ from berth.rules.gke.maintenance import OLDER_PERIOD, exclusion_problems, is_too
         (12, "FREQ=WEEKLY;INTERVAL=2;BYDAY=SA", False, True),
         (23, "FREQ=MONTHLY;BYDAY=1SA,3SA", False, True),
         (12, "FREQ=MONTHLY;BYDAY=1SA", True, True),
-        (12, "FREQ=MONTHLY;BYSETPOS=1;BYDAY=SA", False, False),
+        (4, "FREQ=MONTHLY", True, True),
+        (23, "FREQ=MONTHLY", False, True),
+        (16, "FREQ=MONTHLY;BYMONTHDAY=1,11,21", False, False),
+        (12, "FREQ=MONTHLY;BYMONTHDAY=31", True, True),
+        (4, "FREQ=MONTHLY;INTERVAL=9;BYDAY=1SA", True, True),
+        (12, "FREQ=MONTHLY;BYSETPOS=1;BYDAY=SA", None, None),
+        (12, "FREQ=MONTHLY;BYMONTHDAY=1;BYDAY=1SA", None, None),
+        (12, "FREQ=WEEKLY;COUNT=3", None, None),
     ],
 )
-def test_windows(hours: int, recurrence: str, in_92_days: bool, in_32_days: bool) -> None:
+def test_windows(hours: int, recurrence: str, in_92_days: bool | None, in_32_days: bool | None) -> None:
     """The newer rule of GKE, and the older one."""
     window = ("2026-01-03T00:00:00Z", f"2026-01-03T{hours:02}:00:00Z", recurrence)
     assert is_too_narrow(*window) is in_92_days

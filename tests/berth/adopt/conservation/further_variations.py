@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from tests.berth.adopt.conservation.variations import REGION, Answers, Variation, machines, slices
+from tests.berth.adopt.conservation.variations import REGION, Answers, Variation, held, machines, slices
 
 _KEY = f"projects/acme-ml-dev/locations/{REGION}/keyRings/nodes/cryptoKeys/disks"
 
@@ -70,9 +70,8 @@ def disks_and_tags(rng: random.Random, answers: Answers) -> None:
 
 def blocks(rng: random.Random, answers: Answers) -> None:
     """Use a block of a reservation that somebody else made, for all of its machines or for some slices of a flavor."""
-    for node_pool in machines(answers):
-        values = node_pool["config"]["reservationAffinity"].get("values", [])
-        if values and str(values[0]).startswith("held-") and rng.random() < 0.7:
+    for values in held(answers):
+        if rng.random() < 0.7:
             values[0] = f"{values[0]}/reservationBlocks/{values[0]}-block-1"
 
 

@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Mapping
 
-from tests.berth.adopt.conservation.variations import Answers, Variation, machines, slices
+from tests.berth.adopt.conservation.variations import Answers, Variation, held, machines, slices
 
 _NAMES = (
     *("nodepool", "np-007", "a", "pool-2x4-0", "v5e-2x4-2x2x2-1", "x--1", "gpu-2x2", "system-1", "default-pool-1"),
@@ -27,18 +27,16 @@ def odd_names(rng: random.Random, answers: Answers) -> None:
 
 def sub_blocks(rng: random.Random, answers: Answers) -> None:
     """Use a sub-block of a reservation that somebody else made."""
-    for node_pool in machines(answers):
-        values = node_pool["config"]["reservationAffinity"].get("values", [])
-        if values and str(values[0]).startswith("held-") and "/" not in values[0] and rng.random() < 0.7:
+    for values in held(answers):
+        if "/" not in values[0] and rng.random() < 0.7:
             block = f"{values[0]}/reservationBlocks/{values[0]}-block-1"
             values[0] = f"{block}/reservationSubBlocks/{values[0]}-block-1-subblock-{rng.randint(1, 3)}"
 
 
 def other_project(rng: random.Random, answers: Answers) -> None:
     """Use reservations that another project shares."""
-    for node_pool in machines(answers):
-        values = node_pool["config"]["reservationAffinity"].get("values", [])
-        if values and str(values[0]).startswith("held-") and rng.random() < 0.7:
+    for values in held(answers):
+        if rng.random() < 0.7:
             values[0] = f"projects/acme-capacity/reservations/{values[0]}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tests.gke_answers import files
@@ -87,6 +87,14 @@ def machines(answers: Answers) -> list[Answers]:
 def slices(answers: Answers) -> list[Answers]:
     """Return the node pools that are slices of several hosts."""
     return [each for each in machines(answers) if "tpuTopology" in each.get("placementPolicy", {})]
+
+
+def held(answers: Answers) -> Iterator[list[str]]:
+    """The names in the reservation affinity of node pools on a reservation that somebody else made, to change them."""
+    for node_pool in machines(answers):
+        values: list[str] = node_pool["config"]["reservationAffinity"].get("values", [])
+        if values and values[0].startswith("held-"):
+            yield values
 
 
 def _rename(node_pool: Answers, name: str) -> None:

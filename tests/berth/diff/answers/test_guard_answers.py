@@ -602,6 +602,17 @@ def test_what_the_provider_added_or_the_program_ignores_is_not_left_out(ending: 
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("key", "is_safe"), [("__defaults", True), ("tags", False)])
+def test_only_the_list_of_added_inputs_may_change_in_a_block_that_the_program_ignores(
+    key: str, is_safe: bool, form: str
+) -> None:
+    """An update after a refresh has the list on both sides, and another version of the provider another list."""
+    run = as_before(again(), CLUSTER, "nodeConfig", {"machineType": "e2-medium", key: ["diskType"]})
+    run = updated(run, CLUSTER, f"nodeConfig.{key}", [])
+    assert (answer_to(FORMS[form](run, CONFIG)).answer == Answer.SAFE) is is_safe
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("path", "is_safe"), [("enablePatchForce", True), ("deleteUnreachable", False)])
 def test_the_switch_of_the_first_update_after_an_adoption_is_safe(path: str, is_safe: bool, form: str) -> None:
     """An environment sets it (docs/adopt.md); the steps say what becomes of each field that is taken over."""
