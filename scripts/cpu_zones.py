@@ -60,10 +60,12 @@ def main(clone: Path) -> None:
         lines += folded("of", names)
         lines += folded("regions", regions)
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    catalog.cpu_series_zones.cache_clear()
+    by_series: dict[str, set[str]] = defaultdict(set)
+    for regions, names in rows.items():
+        for name in names:
+            by_series[name.partition("-")[0]] |= regions
     for series, zones in catalog.cpu_series_zones().items():
-        names = [name for names in rows.values() for name in names if name.partition("-")[0] == series]
-        listed = {region for regions, found in rows.items() if {*names} & {*found} for region in regions}
+        listed = by_series[series]
         if differing := sorted(listed ^ {catalog.region_of_zone(zone) for zone in zones}):
             print(f"{series}: only one source has {', '.join(differing)}")
 

@@ -39,7 +39,7 @@ class ListedZones(Struct, frozen=True, kw_only=True):
     `documented` zones are on a page of Google, `undocumented` ones only in its API; `later` ones are documented but
     were added after the first version of the row, and are never chosen for a pool without zones. `source` is the page
     that lists them all, None if no source does. Which zones of the regions in `unlettered` have it is unknown, as are
-    the zones in it. `table` is the key of the table of facts.
+    the zones in it.
     """
 
     documented: tuple[str, ...] = ()
@@ -47,7 +47,6 @@ class ListedZones(Struct, frozen=True, kw_only=True):
     later: tuple[str, ...] = ()
     source: ZoneSource | None = None
     unlettered: tuple[str, ...] = ()
-    table: str = "zones"
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -142,7 +141,6 @@ def _zones_of_cpu_machine(name: str) -> ListedZones | None:
         later=tuple(sorted(zone for zone in zones if region_of_zone(zone) in regions)),
         source=ZoneSource(**cpu_zones_page()),
         unlettered=tuple(sorted({*(on_page ^ regions), *(every_zone - covered)})),
-        table="cpu-zones",
     )
 
 

@@ -78,7 +78,7 @@ def _check_changes(context: PlanningContext, others: list[str]) -> None:
 def _is_set_aside(context: PlanningContext, key: str) -> bool:
     section, dot, name = key.partition(".")
     if section == "clusterQueues" and dot:
-        return any(aside in ("teams", section) for aside, _ in context.set_aside)
+        return context.lacks_entries("teams", section)
     return (
         context.is_set_aside("reservations", name)
         if section == "reservations" and dot

@@ -21,7 +21,8 @@ class PlanningContext(Struct):
     `set_aside` holds faulty parts, as in `Parsed`: references to them are omitted without a further fault. `incomplete`
     is whether a queue, or a part of one, was omitted. `origins` maps `(kind, name)` of a planned object to its path in
     the stack file. `machines_exist` is True for a worker whose cluster exists. `written_project` and `written_region`
-    are those of the stack file, where the spec has the ones of an existing GKE cluster.
+    are those of the stack file, where the spec has the ones of an existing GKE cluster. `pool_machines` are the
+    machines of the pools, once they were looked up.
 
     A part of a fleet is planned without the rest: `named_reservations` maps the key of a reservation of which nothing
     but the name is known to it (None: only its resource knows the name), and `cluster_of_others` is whether the part
@@ -39,6 +40,7 @@ class PlanningContext(Struct):
     written_region: str | None = None
     named_reservations: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     cluster_of_others: bool = False
+    pool_machines: tuple[Machine, ...] | None = None
 
     def resolve(self, section: str, name: str, entries: Mapping[str, T], path: FieldPath) -> T | None:
         """Return the entry `name`, to which `path` refers; else None, with a fault unless the entry was set aside."""
@@ -52,6 +54,10 @@ class PlanningContext(Struct):
     def is_set_aside(self, section: str, name: str) -> bool:
         """Return whether an entry (for `cluster`: a key) was set aside, or may have been."""
         return any((section, part) in self.set_aside for part in (name, "", "*"))
+
+    def lacks_entries(self, *sections: str) -> bool:
+        """Return whether one of the sections, or an entry of one, was set aside."""
+        return any(section in sections for section, _ in self.set_aside)
 
     @property
     def cluster_exists(self) -> bool:
@@ -124,6 +130,15 @@ class PlanningContext(Struct):
         """Check every zone of a list that cannot accept unknown ones."""
         for index, zone in enumerate(zones):
             self.check_zone((*path, index), zone)
+
+    def are_zones_comparable(self, zones: Iterable[str]) -> bool:
+        """Return whether to compare zones with machines: not of existing nodes, nor where a place has its own fault."""
+        if self.only_connects or self.machines_exist:
+            return False
+        if self.is_set_aside("region", "") or self.is_set_aside("cluster", "zones"):
+            return False
+        known = catalog.zone_table().regions.get(self.region, ())
+        return bool(known) and {*known}.issuperset(zones)
 
     def _proposed_zones(self, machine: Machine | None) -> str:
         """Return the remedy: zones of the region, only those that list the machine if there is one with a row."""

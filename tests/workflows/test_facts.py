@@ -83,6 +83,13 @@ def test_spans_begin_in_the_month_after_the_day_and_windows_stay() -> None:
     assert dates.moved("pools: {}\n", date(2027, 11, 30)) == "pools: {}\n"
 
 
+def test_a_day_that_the_new_month_lacks_is_its_last() -> None:
+    text = '{name: run, start: "2026-12-31T00:00:00Z", end: "2027-01-31T00:00:00Z"}'
+    moved = dates.moved(text, date(2027, 1, 15))
+    assert moved == '{name: run, start: "2027-02-28T00:00:00Z", end: "2027-03-31T00:00:00Z"}'
+    assert "2028-02-29" in dates.moved(text, date(2028, 1, 31))
+
+
 def test_the_examples_are_as_the_script_writes_them() -> None:
     """On the day of the tests."""
     found = re.search(r'BERTH_AS_OF"\] = "(.+?)"', dates.DAY_OF_TESTS.read_text(encoding="utf-8"))

@@ -225,7 +225,7 @@ def _multikueue_settings(context: PlanningContext, spec: MultiKueueSpec | None) 
     """Return how jobs are sent to workers; None for Kueue's defaults."""
     if spec is None:
         return None
-    if not context.spec.workers and all(section != "workers" for section, _ in context.set_aside):
+    if not (context.spec.workers or context.lacks_entries("workers")):
         message = "has no effect without workers; remove multiKueue, or write workers"
         context.problems.fault("no-workers", ("kueue", "multiKueue"), message)
     step, profiles = spec.incremental_dispatcher_config, spec.cluster_profile

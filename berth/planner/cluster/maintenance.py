@@ -25,10 +25,9 @@ def auto_provisioning_plan(
         return None
     path: FieldPath = ("cluster", "nodeAutoProvisioning")
     context.check_zones((*path, "zones"), spec.zones)
-    are_known = {"pools", "computeClasses"}.isdisjoint(section for section, _ in context.set_aside)
     created = (
         [pool.machine for pool in pools.values() if pool.auto_provisioned]
-        if "disk_type" in spec.model_fields_set and are_known
+        if "disk_type" in spec.model_fields_set and not context.lacks_entries("pools", "computeClasses")
         else []
     )
     if violation := boot_disk_type_violation(spec.disk_type) or shared_boot_disk_violation(spec.disk_type, created):

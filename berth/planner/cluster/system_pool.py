@@ -65,9 +65,8 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
 def _check_zones_of_machine(
     context: PlanningContext, path: FieldPath, machine: Machine, zones: tuple[str, ...]
 ) -> None:
-    known = catalog.zone_table().regions.get(context.region, ())
-    if context.is_set_aside("cluster", "zones") or not {*zones} <= {*known}:
-        return  # reported already
+    if not context.are_zones_comparable(zones):
+        return
     if violation := lacking_zones(machine, zones, context.region):
         context.problems.add(violation.severity, violation.code, (*path, violation.key), violation.message)
 

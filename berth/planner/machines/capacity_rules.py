@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from berth import catalog
 from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, Severity
 from berth.plan.nodes import Bounds
@@ -137,24 +136,25 @@ def check_zones_list_machine(
     context: PlanningContext, part: SpecPart, path: FieldPath, request: PoolRequest, *, accepted: bool
 ) -> None:
     """Report zones that do not list the machine, or the region if no zone is set; the entry stays in the plan."""
-    if accepted or context.is_set_aside("region", "") or context.is_set_aside("cluster", "zones"):
-        return
     auto_provisioning = context.spec.cluster.node_auto_provisioning
     provisioning_zones = (auto_provisioning.zones if auto_provisioning else ()) or context.spec.cluster.zones
-    known_zones = catalog.zone_table().regions.get(context.region, ())
-    if not known_zones or not set(known_zones).issuperset((*request.zones, *provisioning_zones)):
-        return  # reported already
+    if accepted or not context.are_zones_comparable((*request.zones, *provisioning_zones)):
+        return
     violation = pool_zone_violation(request, context.region, provisioning_zones, machines_of_cluster(context))
-    exist = context.only_connects or context.machines_exist  # the zones of existing nodes are not Berth's choice
-    if violation and not exist:
+    if violation:
         key = "zone" if part[0] == "pools" and context.spec.pools[part[1]].zone else "zones"
         context.problems.add(violation.severity, violation.code, (*path, key), violation.message)
 
 
-def machines_of_cluster(context: PlanningContext) -> Iterator[Machine]:
-    """Yield the machines of the pools whose zones are not accepted: another region has to have them all."""
-    specs = (spec for spec in context.spec.pools.values() if not spec.accept_zone)
-    return filter(None, map(known_machine, specs))
+def machines_of_cluster(context: PlanningContext) -> tuple[Machine, ...]:
+    """Return the machines of the pools whose zones are not accepted: another region has to have them all.
+
+    They are looked up once, not for every pool.
+    """
+    if context.pool_machines is None:
+        specs = (spec for spec in context.spec.pools.values() if not spec.accept_zone)
+        context.pool_machines = tuple(dict.fromkeys(filter(None, map(known_machine, specs))))
+    return context.pool_machines
 
 
 def report(

@@ -133,7 +133,7 @@ def _warn_unused_classes(context: PlanningContext) -> None:
     """Warn of classes that no pool names: without quota, Kueue admits no job to their nodes."""
     used_classes = {pool.compute_class for pool in context.spec.pools.values()}
     faulty_classes = {name for section, name in context.set_aside if section == "computeClasses"}
-    if not any(section == "pools" for section, _ in context.set_aside):
+    if not context.lacks_entries("pools"):
         for name in sorted(context.spec.compute_classes.keys() - used_classes - faulty_classes):
             message = "no pool uses this class, so no queue has quota for its nodes; write a pool with computeClass"
             context.problems.warning("unused-class", ("computeClasses", name), message)

@@ -96,7 +96,7 @@ def _check_usage(
     path, most = ("reservations", reservation.name), sum(amount.max for amount in requested.values())
     if violation := overuse_violation(reservation, requested):
         context.problems.add(violation.severity, violation.code, (*path, violation.key), violation.message)
-    elif most < reservation.count and not any(section == "pools" for section, _ in context.set_aside):
+    elif most < reservation.count and not context.lacks_entries("pools"):
         key = "chips" if reservation.of_chips else "count"
         message = (
             f"'{reservation.count}' {reservation.noun} are reserved and paid for, but pools use at most {most} of "

@@ -255,9 +255,7 @@ def _needed_cohorts(
 
 def _worker_plan(context: PlanningContext, worker_context: WorkerContext, plan: FleetPlan) -> WorkerPlan:
     path: FieldPath = ("workers", worker_context.name)
-    if not worker_context.machines.pools and not any(
-        section == "pools" for section, _ in worker_context.context.set_aside
-    ):
+    if not (worker_context.machines.pools or worker_context.context.lacks_entries("pools")):
         context.problems.fault("empty-worker", path, "has no pools, so no job is ever sent here; write pools")
     lacks_project_number = any(
         problem.code == "missing-project-number" for problem in worker_context.context.problems.entries

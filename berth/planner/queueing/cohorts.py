@@ -46,7 +46,7 @@ def plan_cohorts(
     plans: dict[str, CohortPlan] = {}
     index = FlavorIndex(pools, flavors)
     has_all_members = not (
-        any(section == "cohorts" for section, _ in context.set_aside)
+        context.lacks_entries("cohorts")
         or any(parents[name] != spec.parent for name, spec in context.spec.cohorts.items())
         or any(queue.cohort not in (None, *parents) for queue in queues)
     )

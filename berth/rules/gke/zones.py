@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from berth import catalog
-from berth.catalog import ListedZones, Machine
+from berth.catalog import FactTable, ListedZones, Machine
 from berth.diagnostics import Severity, join_or
 from berth.rules.gke.pool_request import GkeViolation, PoolRequest, gke_warning
 
@@ -96,8 +96,7 @@ def zone_violation(
 def _without_source(machine: Machine, zones: Sequence[str]) -> GkeViolation:
     """Return the warning for a machine of which no source says which zones have it."""
     name, has = display_name(machine), "has" if len(zones) == 1 else "have"
-    table = catalog.fact_tables()["cpu-zones" if machine.kind == catalog.CPU else "zones"]
-    unknown = table.unknown(f"which zones have {name}", f"whether {join_or(zones)} {has} it is")
+    unknown = _table(machine).unknown(f"which zones have {name}", f"whether {join_or(zones)} {has} it is")
     command = f"gcloud compute machine-types list --filter='name={name} zone~{zones[0]}'"
     message = f"{unknown}; compare it with `{command}`, and write acceptZone: true"
     return gke_warning("zone-unknown", "zones", message)
@@ -122,15 +121,20 @@ def _not_listed(
 
 
 def _unlettered(machine: Machine, listed: ListedZones, places: Sequence[str]) -> GkeViolation:
-    table, region = catalog.fact_tables()[listed.table], _region_of(places[0])
+    region = _region_of(places[0])
     value = f"which zone of {region} has {display_name(machine)}"
-    unknown = table.unknown(value, f"whether {_quoted(places)} has it is")
+    unknown = _table(machine).unknown(value, f"whether {_quoted(places)} has it is")
     return gke_warning("zone-unknown", "zones", f"{unknown}; {_alternatives(listed, region)}")
 
 
 def _no_flex_start(machine: Machine, listed: ListedZones, missing: Sequence[str]) -> GkeViolation:
     message = f"Google does not list flex-start of {display_name(machine)} in {_quoted(missing)}"
     return gke_warning("flex-start-zone", "zones", f"{message}; {_alternatives(listed, _region_of(missing[0]))}")
+
+
+def _table(machine: Machine) -> FactTable:
+    """Return the table with the zones of such a machine."""
+    return catalog.fact_tables()["cpu-zones" if machine.kind == catalog.CPU else "zones"]
 
 
 def _region_of(place: str) -> str:

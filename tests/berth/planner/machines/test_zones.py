@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from berth.catalog import Machine
+from berth.planner.machines import capacity_rules
 from tests.problem_lines import line_without_code
 from tests.small_fleets import faults, fleet_of_pools, plan, pool, problems, warnings
 
@@ -143,3 +145,45 @@ def test_tables_tell_where_machines_without_accelerators_are(
     fleet = fleet_of_pools({"p": {"nodes": {"max": 2}, "acceptZone": False, **pool}}, region=region)
     answers = [*(f"fault {line}" for line in faults(fleet)), *(f"warning {line}" for line in warnings(fleet))]
     assert [line for line in answers if " zone-" in line] == expected
+
+
+def test_the_machines_of_a_cluster_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pool in a wrong zone is told where all machines of the cluster are."""
+    looked_up: list[str] = []
+    find = capacity_rules.known_machine
+
+    def counted(spec: Any) -> Machine | None:
+        looked_up.append(spec.machine_type)
+        return find(spec)
+
+    monkeypatch.setattr(capacity_rules, "known_machine", counted)
+    wrong = {f"p{n}": {**L4, "zone": "us-central1-f", "acceptZone": False} for n in range(20)}
+    assert len(faults(fleet_of_pools(wrong))) == 20
+    assert len(looked_up) == 20
+
+
+# --- the system pool --------------------------------------------------------------------------------------------------
+
+H4D: dict[str, Any] = {"controlPlane": {"publicEndpoint": False}, "systemPool": {"machineType": "h4d-standard-192"}}
+
+
+def test_the_system_pool_is_warned_of_zones_that_lack_its_machine() -> None:
+    fleet = fleet_of_pools({"p": {**L4, "zone": "us-central1-a"}}, cluster=H4D)
+    assert "zone-not-listed cluster.systemPool.zones" in warnings(fleet)
+
+
+def test_a_region_that_could_not_be_read_is_the_only_fault() -> None:
+    """Another region stands for it until it is right."""
+    fleet = fleet_of_pools({"p": {**L4, "zone": "us-central1-a"}}, cluster=H4D, region=7)
+    assert faults(fleet) == ["bad-type region"]
+    assert [each for each in warnings(fleet) if "zone" in each] == []
+
+
+def test_the_system_pool_of_an_existing_worker_is_not_chosen_here() -> None:
+    """No zone of this region lists the machine that a system pool has by default."""
+    small = fleet_of_pools({"p": {**L4, "zone": "us-central1-a"}})
+    pools = {"p": {**L4, "zone": "asia-southeast3-a", "acceptZone": True}}
+    for place, expected in (({"kubeconfig": "elsewhere"}, False), ({"cluster": {"name": "w"}}, True)):
+        worker = {"region": "asia-southeast3", "pools": pools, **place}
+        found = warnings({**small, "pools": {}, "workers": {"w": worker}})
+        assert ("zone-not-listed workers.w.cluster.systemPool.zones" in found) is expected, found
