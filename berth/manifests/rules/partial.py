@@ -82,7 +82,8 @@ def _conditional(text: str) -> tuple[str, str, str] | None:
 
 def _split(text: str, separator: str) -> list[str]:
     """Return the parts of a text between separators that are in no group, argument or literal."""
-    parts, start = [], 0
+    parts: list[str] = []
+    start = 0
     while (at := _find(text, separator, start)) >= 0:
         parts.append(text[start:at])
         start = at + len(separator)
@@ -101,7 +102,8 @@ def _find(text: str, searched: str, start: int = 0) -> int:
 
 def _outside(text: str) -> list[str]:
     """Return the characters of a text that are in no group, argument or literal."""
-    made, at = [], 0
+    made: list[str] = []
+    at = 0
     while at < len(text):
         end = _end(text, at)
         made += [text[at]] if end == at + 1 else []
