@@ -23,10 +23,6 @@ def _is_number(value: object) -> bool:
 
 OBJECT: Shape = ("an object", lambda value: isinstance(value, dict))
 OBJECTS: Shape = ("a list of objects", lambda value: _all(value, dict))
-NAME: Shape = (
-    "an object of objects",
-    lambda value: isinstance(value, dict) and _all([*cast("ApiObject", value).values()], dict),
-)
 TEXT: Shape = ("a text", lambda value: isinstance(value, str) and value != "")
 NAME: Shape = ("a text", lambda value: isinstance(value, str))
 """A text that an API may leave empty."""
@@ -203,7 +199,8 @@ def _values_at(answer: ApiObject, path: str, above: str = "") -> Iterator[tuple[
         yield above + path, value_at(answer, path)
         return
     first, rest = path[: inner.start()], path[inner.end() :]
-    values = value_at(answer, first) or {}
-    entries = cast("Mapping[str, ApiObject]", values).items() if inner[1] == "{}" else enumerate(values)
+    values: Any = value_at(answer, first) or {}
+    is_named = inner[1] == "{}"
+    entries = cast("ApiObject", values).items() if is_named else enumerate(cast("list[ApiObject]", values))
     for name, each in entries:
         yield from _values_at(each, rest, f"{above}{first}[{name}].")
