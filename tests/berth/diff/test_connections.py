@@ -228,8 +228,9 @@ SHOWN_HIDDEN: Final = ({"kubeconfig": "[secret]"}, {"kubeconfig": "[secret]"})
 
 
 def test_a_context_of_the_program_counts_instead_of_the_current_one() -> None:
-    both = ({"kubeconfig": KUBECONFIG.replace("current-context: lab", each)} for each in ("current-context: x", "#"))
-    assert redirections(EXISTING, *({**each, "context": "prod"} for each in both)) == []
+    old, new = (KUBECONFIG.replace("current-context: lab", each) for each in ("current-context: x", "#"))
+    before, after = ({"kubeconfig": text, "context": "prod"} for text in (old, new))
+    assert redirections(EXISTING, before, after) == []
     other = KUBECONFIG.replace("https://prod", "https://other")
     (told,) = redirections(
         EXISTING, {"kubeconfig": KUBECONFIG, "context": "prod"}, {"kubeconfig": other, "context": "prod"}
@@ -254,8 +255,8 @@ def test_a_hidden_kubeconfig_counts_for_workers_of_others_and_not_for_clusters_o
 
 
 def test_the_guard_reads_another_kubeconfig_of_an_ack_one_fleet() -> None:
-    both = ({"kubeconfig": each, "clusterIdentifier": "x"} for each in ("ack-one.kubeconfig", "other"))
-    (told,) = redirections(ACK, *both, ["kubeconfig"], "fleet")
+    before, after = {"kubeconfig": "ack-one.kubeconfig"}, {"kubeconfig": "other"}
+    (told,) = redirections(ACK, before, after, ["kubeconfig"], "fleet")
     assert told.endswith("(kubeconfig ack-one.kubeconfig → other)")
 
 
