@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
+from berth.plan.calendar import TimedGuarantee
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import ClaimTemplatePlan, ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
 from berth.plan.policies import DEFAULT_MAX_GRACE
@@ -231,6 +232,11 @@ class QueueingPlan(Protocol):
     @property
     def cluster_queues(self) -> tuple[ClusterQueuePlan, ...]:
         """The queues of teams and shared queues."""
+        ...
+
+    @property
+    def calendar(self) -> tuple[TimedGuarantee, ...]:
+        """Guarantees that hold at some times only."""
         ...
 
     @property
