@@ -125,7 +125,7 @@ def _horizon(windows: Iterable[Occurrences], spans: Iterable[Span]) -> datetime:
 
 
 def overlap(windows: Sequence[GuaranteeWindow]) -> tuple[datetime, tuple[int, int]] | None:
-    """Return the first instant at which two windows of a guarantee hold, with their positions; equal: it meets itself."""
+    """Return the first instant at which two windows of one guarantee hold, and their positions (equal if one does)."""
     read = [read_window(window) for window in windows]
     horizon = _horizon(read, ())
     spans = sorted((span, index) for index, each in enumerate(read) for span in each.between(ALWAYS, horizon))

@@ -120,8 +120,9 @@ def _zone(name: str) -> tzinfo:
 
 def _moment(key: str, written: str, zone: tzinfo) -> datetime:
     """Return a written time in its zone."""
-    if re.search(r"T24:|:60", written):
-        raise WindowError(key, f"'{written}' is no time of day; write the next day for 24:00, such as 2026-12-06")
+    if "T24:" in written:
+        message = f"'{written}' is no time of day; write the beginning of the next day{_day_after(written)}"
+        raise WindowError(key, message)
     try:
         moment = datetime.fromisoformat(written)
     except ValueError:
@@ -136,6 +137,13 @@ def _moment(key: str, written: str, zone: tzinfo) -> datetime:
     if offsets[0] != offsets[1]:
         is_gap = local.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != moment
         happens = "is skipped" if is_gap else "comes twice"
-        remedy = "write a time before or after it, or one in UTC such as 2027-03-28T01:00Z, without timeZone"
+        remedy = f"write a time before or after it, or {local.astimezone(UTC):%Y-%m-%dT%H:%MZ}, without timeZone"
         raise WindowError(key, f"'{written}' {happens} in {zone}, when its clocks change; {remedy}")
     return local
+
+
+def _day_after(written: str) -> str:
+    try:
+        return f", '{date.fromisoformat(written[: len('2026-12-05')]) + timedelta(days=1)}'"
+    except ValueError:
+        return ""

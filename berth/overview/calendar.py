@@ -11,24 +11,24 @@ from berth.calendar.timeline import Boundary, boundaries, format_moment, moment_
 from berth.clock import instant
 from berth.diagnostics import join_words
 from berth.document import Block, Note, Table
-from berth.plan.ack import AckFleetPlan
 from berth.plan.capacity import HeldPlan
 from berth.plan.fleet import FleetPlan
+from berth.plan.teams import QueueingPlan
 
 _SHOWN: Final = 8
 """Most boundaries that are listed: a recurring window has more of them than anybody reads."""
 
 
-def next_boundaries(plan: FleetPlan | AckFleetPlan, after: datetime | None = None) -> tuple[Boundary, ...]:
+def next_boundaries(plan: QueueingPlan, after: datetime | None = None) -> tuple[Boundary, ...]:
     """Return the next boundaries after an instant, by default that of the plan."""
     return tuple(islice(boundaries(plan.calendar, _held(plan), after or instant()), _SHOWN))
 
 
-def _held(plan: FleetPlan | AckFleetPlan) -> Sequence[HeldPlan]:
+def _held(plan: QueueingPlan) -> Sequence[HeldPlan]:
     return [each for each in plan.held if each.start and each.pools] if isinstance(plan, FleetPlan) else ()
 
 
-def calendar_blocks(plan: FleetPlan | AckFleetPlan) -> Iterator[Block]:
+def calendar_blocks(plan: QueueingPlan) -> Iterator[Block]:
     """Yield the next boundaries and what to run at each.
 
     A fleet without windows has none: its future reservations are a table of their own.
@@ -53,7 +53,7 @@ def calendar_blocks(plan: FleetPlan | AckFleetPlan) -> Iterator[Block]:
     )
 
 
-def _rows(plan: FleetPlan | AckFleetPlan, boundary: Boundary) -> Iterator[list[str]]:
+def _rows(plan: QueueingPlan, boundary: Boundary) -> Iterator[list[str]]:
     at = format_moment(boundary.at)
     for change in boundary.changes:
         each = change.guarantee
@@ -65,7 +65,7 @@ def _rows(plan: FleetPlan | AckFleetPlan, boundary: Boundary) -> Iterator[list[s
             yield [at, f"reservation {key}", join_words(flavors), *amounts, "machines"]
 
 
-def calendar_as_json(plan: FleetPlan | AckFleetPlan) -> list[dict[str, Any]]:
+def calendar_as_json(plan: QueueingPlan) -> list[dict[str, Any]]:
     """Return the next boundaries as JSON values (docs/plan.md)."""
     return [
         {

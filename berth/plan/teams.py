@@ -215,6 +215,11 @@ class QueueingPlan(Protocol):
     """The teams of a fleet and what they share, which every plan of a fleet has, wherever its machines are."""
 
     @property
+    def stack(self) -> str:
+        """The name of the stack."""
+        ...
+
+    @property
     def flavors(self) -> tuple[FlavorPlan, ...]:
         """The kinds of machines that queues have quota of."""
         ...

@@ -65,7 +65,7 @@ def _parse_amount(value: Any, forms: str = _AMOUNT_FORMS) -> Amount:
         return _accelerator_amount(value)
     if not isinstance(value, str):
         written = cast("object", value)
-        remedy = _count_of_resource(written) or _share_of_one(str(written)) or forms
+        remedy = _in_time(written) or _count_of_resource(written) or _share_of_one(str(written)) or forms
         raise validation_fault("bad-amount", f"{'is empty' if value is None else _not_an_amount(written)}; {remedy}")
     return _parse_text_amount(value, forms)
 
@@ -107,6 +107,15 @@ def _repaired_amount(value: str) -> str:
 
 
 _SHARES_IN_WORDS = {"half": "1/2", "quarter": "1/4", **dict.fromkeys(("everything", "max", "maximum", "full"), "1")}
+
+
+_TIMES = ("from:", "until:", "start:", "end:", "weekly:", "recurrence:")
+
+
+def _in_time(value: object) -> str:
+    """Return what to write for an amount with times of its own; "" for anything else."""
+    has_times = isinstance(value, (dict, list)) and any(each in format_value(cast("object", value)) for each in _TIMES)
+    return "write one amount here, and what is guaranteed at other times as windows beside it" if has_times else ""
 
 
 def _count_of_resource(value: object) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from berth.calendar.timeline import Stretch, format_moment, stretches
-from berth.calendar.windows import ALWAYS
+from berth.calendar.windows import EVER
 from berth.clock import at_instant, instant
 from berth.diagnostics import Problem, Severity
 from berth.plan.calendar import TimedGuarantee
@@ -29,37 +29,34 @@ def at_every_instant(
     """Return the problems of a plan, and the faults that it has at other instants, each with the first of them.
 
     `plan_again` returns the problems of the same stack file at another `berth.clock.instant`. Each set of windows and
-    reservations that ever holds together is planned once, so all instants are proved and not a sample of them.
+    reservations that holds together from now on is planned once, so all instants are proved and not a sample of them.
     """
     reserved = [each for each in held if each.start and each.pools]
     if not calendar and not reserved:
         return problems
-    found = stretches(calendar, reserved)
-    now = next(each for each in found if each.start <= instant() < each.end)
+    found = [each for each in stretches(calendar, reserved) if each.end > instant()]
     states = _states(found)
+    if len(states) > _MOST_STATES:
+        message = (
+            f"have {len(states)} sets of windows at different times, more than the {_MOST_STATES} that Berth proves; "
+            "write fewer different windows"
+        )
+        return (*problems, Problem(Severity.FAULT, "guarantee-window", ("teams",), message))
     by_state: list[tuple[Stretch, tuple[Problem, ...]]] = []
-    for state in states[:_MOST_STATES]:
-        is_now = (state.windows, state.reserved) == (now.windows, now.reserved)
-        with at_instant(state.start):
-            by_state.append((state, problems if is_now else plan_again()))
+    for state in states:
+        with at_instant(max(state.start, instant())):
+            by_state.append((state, problems if state is states[0] else plan_again()))
     common = set(problems).intersection(*(each for _, each in by_state))
     kept = [each for each in problems if each in common or not _is_in_time(each)]
-    if len(states) > _MOST_STATES:
-        message = f"have {len(states)} sets of windows at different times, of which {_MOST_STATES} are proved"
-        kept.append(
-            Problem(Severity.WARNING, "window-unknown", ("teams",), f"{message}; write fewer different windows")
-        )
     return (*kept, *_dated(by_state, common))
 
 
 def _states(found: Iterable[Stretch]) -> list[Stretch]:
-    """Return the first stretch with each set of windows and reservations; the time before all is the last choice."""
+    """Return the first stretch with each set of windows and reservations."""
     first: dict[object, Stretch] = {}
     for stretch in found:
-        known = first.get(key := (stretch.windows, stretch.reserved))
-        if known is None or known.start == ALWAYS:
-            first[key] = stretch
-    return sorted(first.values(), key=lambda each: each.start)
+        first.setdefault((stretch.windows, stretch.reserved), stretch)
+    return list(first.values())
 
 
 def _is_in_time(problem: Problem) -> bool:
@@ -70,7 +67,8 @@ def _dated(by_state: Iterable[tuple[Stretch, tuple[Problem, ...]]], common: set[
     """Yield each problem of some instants once, with the first of them."""
     seen: set[tuple[str, object]] = set()
     for state, problems in by_state:
-        when = f"at {format_moment(state.start)}" if state.start > ALWAYS else f"before {format_moment(state.end)}"
+        is_later = state.start > instant() or state.end == EVER
+        when = f"at {format_moment(state.start)}" if is_later else f"until {format_moment(state.end)}"
         for problem in problems:
             if _is_in_time(problem) and problem not in common and (problem.code, problem.path) not in seen:
                 seen.add((problem.code, problem.path))

@@ -105,6 +105,8 @@ def _flavor_request(
         sharing = _cohort_limits(context, spec, flavor, maximum, path)
     if nominal is None or sharing is None:
         return None
+    if spec.windows and sharing.lending is not None:
+        sharing = sharing._replace(lending=min(sharing.lending, nominal))  # Kueue refuses to lend what is not there
     limits = QuotaLimits(nominal=nominal, borrowing_limit=sharing.borrowing, lending_limit=sharing.lending)
     return FlavorQuotaRequest(path, flavor, spec, limits)
 
