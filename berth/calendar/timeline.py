@@ -160,6 +160,12 @@ def _amount(guarantee: TimedGuarantee, position: int, stretch: Stretch) -> int:
     return next(held, guarantee.other)
 
 
+def last_change(guarantee: TimedGuarantee, until: datetime) -> tuple[datetime, int] | None:
+    """Return the last boundary of a guarantee until an instant, and what was guaranteed before it."""
+    found = [each for each in boundaries((guarantee,), (), ALWAYS) if each.at <= until]
+    return (found[-1].at, found[-1].changes[0].before) if found else None
+
+
 def format_moment(moment: datetime) -> str:
     """Return an instant for people: `2026-12-05 18:00 UTC`, with seconds where they are not zero."""
     return f"{moment:%Y-%m-%d %H:%M}{f':{moment:%S}' if moment.second else ''} UTC"
