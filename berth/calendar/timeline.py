@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import groupby
 from math import lcm
 from typing import Final, Protocol
@@ -124,7 +125,8 @@ def _horizon(windows: Iterable[Occurrences], spans: Iterable[Span]) -> datetime:
     return max((each.astimezone(UTC) for each in dates), default=ALWAYS) + timedelta(days=days)
 
 
-def overlap(windows: Sequence[GuaranteeWindow]) -> tuple[datetime, tuple[int, int]] | None:
+@lru_cache(maxsize=256)
+def overlap(windows: tuple[GuaranteeWindow, ...]) -> tuple[datetime, tuple[int, int]] | None:
     """Return the first instant at which two windows of one guarantee hold, and their positions (equal if one does)."""
     read = [read_window(window) for window in windows]
     horizon = _horizon(read, ())

@@ -225,8 +225,8 @@ def test_a_boundary_that_was_not_deployed_is_known_from_the_cluster() -> None:
          "2026-12-18 00:00 UTC instead of 2026-12-20 00:00 UTC (shortened)"),
         (("12-14", "12-20", 16), ("12-16", "12-22", 16), "speech/train: the guarantee of 16 v5e chips is moved, "
          "2 days later: from 2026-12-16 00:00 UTC until 2026-12-22 00:00 UTC"),
-        (("12-14", "12-20", 16), ("12-14", "12-20", 0), "speech/train: from 2026-12-14 00:00 UTC until 2026-12-20 00:00 "
-         "UTC 0 instead of 16 v5e chips are guaranteed"),
+        (("12-14", "12-20", 16), ("12-14", "12-20", 0), "speech/train: from 2026-12-14 00:00 UTC until "
+         "2026-12-20 00:00 UTC 0 instead of 16 v5e chips are guaranteed"),
         (None, ("12-14", "12-20", 16), "speech/train: 16 v5e chips are guaranteed from 2026-12-14 00:00 UTC until "
          "2026-12-20 00:00 UTC (8 otherwise)"),
         (("12-14", "12-20", 16), None, "speech/train: the guarantee of 16 v5e chips from 2026-12-14 00:00 UTC until "
