@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from berth.calendar.windows import ALWAYS, EVER, Occurrences, read_window
-from berth.plan.calendar import GuaranteeWindow, TimedGuarantee
+from berth.plan.capacity import GuaranteeWindow, TimedGuarantee
 
 _LEAST_DAYS: Final = 3 * 366
 """Days for which recurring windows are tried at least: clocks of two zones change on other days of each year."""

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from berth.calendar.recurrence import parsed_rule, period_days, recurs
-from berth.plan.calendar import GuaranteeWindow
+from berth.plan.capacity import GuaranteeWindow
 
 ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 EVER: Final = datetime.max.replace(tzinfo=UTC)

@@ -75,7 +75,8 @@ def calendar_as_json(plan: QueueingPlan) -> list[dict[str, Any]]:
                     "holder": change.guarantee.holder,
                     "teams": list(change.guarantee.teams),
                     "flavor": change.guarantee.flavor,
-                    "guaranteed": {"before": change.before, "after": change.after},
+                    "before": change.before,
+                    "after": change.after,
                 }
                 for change in each.changes
             ],

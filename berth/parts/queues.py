@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from berth.diagnostics import FieldPath, Problem, Problems
 from berth.parts.context import part_context, part_problems
 from berth.plan.admission_checks import AdmissionCheckPlan, ProvisioningConfigPlan
-from berth.plan.calendar import TimedGuarantee
+from berth.plan.capacity import TimedGuarantee
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from berth.plan.teams import TeamPlan
 from berth.planner.context import PlanningContext

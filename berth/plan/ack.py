@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct, field
 
 from berth.plan.allowances import AllowancesPlan
-from berth.plan.calendar import TimedGuarantee
+from berth.plan.capacity import TimedGuarantee
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan
 from berth.plan.nodes import Bounds, Taint
 from berth.plan.teams import TeamPlan

@@ -15,8 +15,7 @@ from berth.plan.admission_checks import (
     WorkerAccessPlan,
 )
 from berth.plan.allowances import AllowancesPlan
-from berth.plan.calendar import TimedGuarantee
-from berth.plan.capacity import FutureReservationPlan, HeldPlan, WorkloadPolicyPlan
+from berth.plan.capacity import FutureReservationPlan, HeldPlan, TimedGuarantee, WorkloadPolicyPlan
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.configuration import ConfigurationPlan
 from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan, cluster_identifier

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
-from berth.plan.calendar import TimedGuarantee
+from berth.plan.capacity import TimedGuarantee
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import ClaimTemplatePlan, ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
 from berth.plan.policies import DEFAULT_MAX_GRACE

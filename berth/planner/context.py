@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from berth import catalog
 from berth.catalog import Machine
 from berth.diagnostics import FieldPath, Problems, did_you_mean, format_value
-from berth.plan.calendar import TimedGuarantee
+from berth.plan.capacity import TimedGuarantee
 from berth.spec.fleet import FleetSpec
 
 T = TypeVar("T")

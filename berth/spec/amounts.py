@@ -109,12 +109,9 @@ def _repaired_amount(value: str) -> str:
 _SHARES_IN_WORDS = {"half": "1/2", "quarter": "1/4", **dict.fromkeys(("everything", "max", "maximum", "full"), "1")}
 
 
-_TIMES = ("from:", "until:", "start:", "end:", "weekly:", "recurrence:")
-
-
 def _in_time(value: object) -> str:
-    """Return what to write for an amount with times of its own; "" for anything else."""
-    has_times = isinstance(value, (dict, list)) and any(each in format_value(cast("object", value)) for each in _TIMES)
+    text = format_value(cast("object", value)) if isinstance(value, (dict, list)) else ""
+    has_times = re.search(r"\b(from|until|start|end|weekly|recurrence):", text)
     return "write one amount here, and what is guaranteed at other times as windows beside it" if has_times else ""
 
 

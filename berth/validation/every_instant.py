@@ -11,8 +11,7 @@ from berth.calendar.timeline import Stretch, format_moment, stretches
 from berth.calendar.windows import EVER
 from berth.clock import at_instant, instant
 from berth.diagnostics import Problem, Severity
-from berth.plan.calendar import TimedGuarantee
-from berth.plan.capacity import HeldPlan
+from berth.plan.capacity import HeldPlan, TimedGuarantee
 
 _MOST_STATES: Final = 400
 """Most sets of windows that are planned one by one."""

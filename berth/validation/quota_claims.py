@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from berth.diagnostics import FieldPath
-from berth.plan.calendar import TimedGuarantee
+from berth.plan.capacity import TimedGuarantee
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, QuotaPlan
 from berth.plan.teams import TeamPlan

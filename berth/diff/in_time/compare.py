@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from berth.calendar.timeline import format_moment, stretches, window_in_force
 from berth.calendar.windows import read_window
 from berth.clock import instant
-from berth.plan.calendar import GuaranteeWindow, TimedGuarantee
+from berth.plan.capacity import GuaranteeWindow, TimedGuarantee
 from berth.plan.teams import QueueingPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 
@@ -37,7 +37,7 @@ def compare_calendars(old: QueueingPlan, new: QueueingPlan) -> Iterator[Calendar
         first = before.get(key) or _constant(old, after[key])
         second = after.get(key) or _constant(new, before[key])
         if first is None or second is None or (first.other, first.windows) == (second.other, second.windows):
-            continue  # a queue that comes or goes is told as such
+            continue  # a queue that comes or goes has its own line
         takes, gives = _effects(first, second)
         for text in _texts(first, second):
             yield CalendarChange(*key, text, takes, gives)

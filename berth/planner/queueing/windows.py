@@ -10,7 +10,7 @@ from berth.calendar.timeline import format_moment, overlap, window_in_force
 from berth.calendar.windows import WindowError, read_window
 from berth.clock import as_of, instant
 from berth.diagnostics import FieldPath
-from berth.plan.calendar import GuaranteeWindow, TimedGuarantee
+from berth.plan.capacity import GuaranteeWindow, TimedGuarantee
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.amounts import to_accelerators
 from berth.planner.queueing.flavors import FlavorGroup

@@ -18,7 +18,7 @@ from berth.diff.headline import headline
 from berth.evaluate import Evaluation, evaluate_values
 from berth.manifests import kueue
 from berth.overview.calendar import calendar_as_json, calendar_blocks
-from berth.plan.calendar import GuaranteeWindow, TimedGuarantee
+from berth.plan.capacity import GuaranteeWindow, TimedGuarantee
 from berth.verify.answers import LiveObjects
 from berth.verify.objects import live_differences
 
