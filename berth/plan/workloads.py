@@ -36,6 +36,7 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     `claims` are ResourceClaimTemplates, one for each claim. `domain_nodes` are the nodes of the job's ComputeDomain, of
     which each pod claims a channel; None without one. `configs` are ConfigMaps and `secrets` are
     SecretProviderClasses of the namespace, which the pod sees as folders.
+    With `checkpoints`, the pod has the volume of multi-tier checkpointing.
     `template` is the team's own pod template (metadata and spec), to which the other fields are added; `image` and
     `command` may then be empty, which leaves those of the template.
     """
@@ -57,6 +58,7 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     domain_nodes: int | None = None
     configs: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    checkpoints: bool = False
     template: Mapping[str, object] | None = None
 
 

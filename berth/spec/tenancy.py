@@ -28,6 +28,7 @@ from berth.spec.base import (
 )
 from berth.spec.cluster import Cidr
 from berth.spec.core import AfterValidator, BeforeValidator, SchemaBuilder
+from berth.spec.machines.checkpointing import BucketName
 from berth.spec.model import Field
 
 
@@ -63,10 +64,6 @@ Role = Annotated[
         r"(roles|projects/[^/]+/roles|organizations/[^/]+/roles)/[A-Za-z0-9_.]+",
         "a role such as roles/storage.objectViewer",
     ),
-]
-BucketName = Annotated[
-    str,
-    Text(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", "a bucket's name: lower-case letters, digits, '-', '_' and '.'"),
 ]
 BucketRole = Annotated[
     str,

@@ -98,6 +98,12 @@ def sidecar_in(template: Mapping[str, object] | None) -> dict[str, int]:
     return sidecar_requests(SourceValue(template or {}, (), Problems()))
 
 
+def mounts_driver(template: Mapping[str, object] | None, driver: str) -> bool:
+    """Whether a template has an inline volume of a CSI driver."""
+    volumes = as_list(as_mapping((template or {}).get("spec")).get("volumes"))
+    return any(as_mapping(as_mapping(each).get("csi")).get("driver") == driver for each in volumes)
+
+
 def without_accelerators(template: Mapping[str, object] | None) -> Mapping[str, object] | None:
     """Copy a template for a head or a launcher: the copy's main container has no resources and no command."""
     if template is None:

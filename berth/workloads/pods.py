@@ -14,13 +14,21 @@ from msgspec.structs import replace
 from berth import catalog
 from berth.names import MAX_LABEL, shorten
 from berth.plan.dynamic_slices import FormedSlice
+from berth.plan.gke import CHECKPOINT_DRIVER
 from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.nodes import Toleration
 from berth.plan.workloads import PodPlan
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
 from berth.workloads.placement import network_annotations, placement_annotations
 from berth.workloads.pod_resources import cores_memory, pod_cpu_and_memory
-from berth.workloads.pod_templates import accelerators_in, cpu_in, on_any_node, sidecar_in, without_accelerators
+from berth.workloads.pod_templates import (
+    accelerators_in,
+    cpu_in,
+    mounts_driver,
+    on_any_node,
+    sidecar_in,
+    without_accelerators,
+)
 from berth.workloads.target import WorkloadTarget
 
 _WITHOUT_CLAIMS = ("provisioning-request", "trainjob")
@@ -78,7 +86,19 @@ class PodBuilder(Struct, frozen=True):
             capabilities=rdma.capabilities if rdma is not None else (),
             claims=() if self.kind in _WITHOUT_CLAIMS else self._claims(accelerators),
             domain_nodes=domain_nodes,
+            checkpoints=self._saves_checkpoints(),
             template=options.template,
+        )
+
+    def _saves_checkpoints(self) -> bool:
+        """Whether the pods get the volume of multi-tier checkpointing, which is for pods of JobSets alone.
+
+        All nodes that the workload may get must have it, and a team's own template has it by itself.
+        """
+        return (
+            self.kind == "jobset"
+            and all(shape.saves_checkpoints for shape in self.target.shapes)
+            and not mounts_driver(self.options.template, CHECKPOINT_DRIVER)
         )
 
     def _claims(self, accelerators: int) -> tuple[str, ...]:

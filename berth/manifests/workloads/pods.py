@@ -11,11 +11,15 @@ from berth.manifests.quantities import quantity
 from berth.manifests.workloads.metadata import Manifest, optional
 from berth.manifests.workloads.values import as_list, as_mapping, is_mapping
 from berth.names import MAX_LABEL, TEAM_LABEL, shorten
+from berth.plan.gke import CHECKPOINT_DRIVER
 from berth.plan.workloads import PodPlan, SubmissionPlan
 
 CONFIG_FOLDER: Final = "/etc/config"
 SECRETS_FOLDER: Final = "/var/secrets"
 """Where pods find the files of a ConfigMap, and of secrets, in a folder of its name."""
+
+CHECKPOINTS_FOLDER: Final = "/checkpoints"
+"""Where pods save checkpoints in the memory of their node."""
 
 MAIN: Final = "main"
 """The name of the container, where no operator looks for another."""
@@ -85,7 +89,7 @@ def channel_template(submission: SubmissionPlan) -> str:
 
 
 def _volumes(plan: PodPlan) -> dict[str, Manifest]:
-    """Map mount paths to volumes for the ConfigMaps and secrets that the pod sees as folders."""
+    """Map mount paths to volumes for what the pod sees as folders: ConfigMaps, secrets, and room for checkpoints."""
     configs: dict[str, Manifest] = {
         f"{CONFIG_FOLDER}/{name}": {"name": shorten(f"config-{name}", MAX_LABEL), "configMap": {"name": name}}
         for name in plan.configs
@@ -101,7 +105,8 @@ def _volumes(plan: PodPlan) -> dict[str, Manifest]:
         }
         for name in plan.secrets
     }
-    return {**configs, **secrets}
+    own: Manifest = {"name": "checkpoints", "csi": {"driver": CHECKPOINT_DRIVER}}
+    return {**configs, **secrets, **({CHECKPOINTS_FOLDER: own} if plan.checkpoints else {})}
 
 
 def _container(plan: PodPlan, name: str, claims_by_name: Iterable[str]) -> Manifest:
@@ -109,7 +114,8 @@ def _container(plan: PodPlan, name: str, claims_by_name: Iterable[str]) -> Manif
     container: Manifest = {"name": name, **({"image": plan.image} if plan.image else {})}
     if volumes := _volumes(plan):
         container["volumeMounts"] = [
-            {"name": volume["name"], "mountPath": path, "readOnly": True} for path, volume in volumes.items()
+            {"name": volume["name"], "mountPath": path} | ({} if path == CHECKPOINTS_FOLDER else {"readOnly": True})
+            for path, volume in volumes.items()
         ]
     if plan.command:
         container["command"] = list(plan.command)
