@@ -16,6 +16,13 @@ SECRETS: Final = "team-secrets"
 """Name of the SecretProviderClass in each namespace of a team, which volumes of pods refer to."""
 
 
+READER_ROLES: Final = (
+    "roles/storage.objectViewer",
+    "roles/storage.legacyObjectReader",
+    "roles/storage.legacyBucketReader",
+)
+"""Roles on a bucket that let pods only read."""
+
 SERVICE_TYPES: Final = ("LoadBalancer", "NodePort", "ExternalIPs")
 """Service types besides ClusterIP, which a team must be granted."""
 

@@ -28,6 +28,7 @@ from berth.spec.base import (
 )
 from berth.spec.cluster import Cidr
 from berth.spec.core import AfterValidator, BeforeValidator, SchemaBuilder
+from berth.spec.machines.bucket_mounts import BucketMountSpec
 from berth.spec.machines.checkpointing import BucketName
 from berth.spec.model import Field
 
@@ -250,6 +251,8 @@ class TeamSettings(Model):
     volume_types: Section[VolumeType, NonEmptyText] = Field(default_factory=dict)
     """Inline volume types (`nfs`) and CSI drivers that pods may mount besides the allowed ones, each with a reason: the
     node mounts them beside the network policy (docs/tenancy.md#admission-policies)."""
+    bucket_mounts: Section[DnsLabel, BucketMountSpec] = Field(default_factory=dict)
+    """Buckets that `berth workload` mounts in the team's jobs, by name (docs/checkpointing.md#caches)."""
 
 
 class TenancySpec(TeamSettings):

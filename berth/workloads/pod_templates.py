@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from berth.diagnostics import FieldPath, Problems
-from berth.jobs.gke_webhooks import sidecar_requests
-from berth.jobs.values import SourceValue
 from berth.manifests.workloads.pods import main_container
 from berth.manifests.workloads.values import as_list, as_mapping
 
@@ -91,11 +89,6 @@ def cpu_in(template: Mapping[str, object] | None) -> int | None:
         if text.removesuffix("m").isdigit():
             return int(text[:-1]) if text.endswith("m") else int(text) * 1000
     return None
-
-
-def sidecar_in(template: Mapping[str, object] | None) -> dict[str, int]:
-    """Return what the sidecar of Cloud Storage FUSE requests beside the containers of a template; empty without it."""
-    return sidecar_requests(SourceValue(template or {}, (), Problems()))
 
 
 def mounts_driver(template: Mapping[str, object] | None, driver: str) -> bool:

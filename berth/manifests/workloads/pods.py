@@ -70,7 +70,8 @@ def _pod_spec(submission: SubmissionPlan, plan: PodPlan, container: str) -> Mani
         spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     if plan.tolerations:
         spec["tolerations"] = [toleration(each) for each in plan.tolerations]
-    volumes = {"volumes": list(_volumes(plan).values())} if _volumes(plan) else {}
+    own = [*_volumes(plan).values(), *({"name": each.name, **each.volume} for each in plan.mounts)]
+    volumes = {"volumes": own} if own else {}
     by_name = _claims(submission, plan)
     claims = [{"name": name, "resourceClaimTemplateName": template} for name, template in by_name.items()]
     containers = [_container(plan, container, by_name)]
@@ -112,10 +113,12 @@ def _volumes(plan: PodPlan) -> dict[str, Manifest]:
 def _container(plan: PodPlan, name: str, claims_by_name: Iterable[str]) -> Manifest:
     amounts = {resource: quantity(resource, number) for resource, number in plan.resources.items()}
     container: Manifest = {"name": name, **({"image": plan.image} if plan.image else {})}
-    if volumes := _volumes(plan):
+    written = [(volume["name"], path, path != CHECKPOINTS_FOLDER) for path, volume in _volumes(plan).items()]
+    written += [(each.name, each.path, each.read_only) for each in plan.mounts if each.path is not None]
+    if written:
         container["volumeMounts"] = [
-            {"name": volume["name"], "mountPath": path} | ({} if path == CHECKPOINTS_FOLDER else {"readOnly": True})
-            for path, volume in volumes.items()
+            {"name": volume, "mountPath": path, **({"readOnly": True} if read_only else {})}
+            for volume, path, read_only in written
         ]
     if plan.command:
         container["command"] = list(plan.command)

@@ -40,6 +40,7 @@ EXAMPLES: Final[dict[str, str]] = {
     "end": '"2027-01-05T00:00:00Z"',
     "excludeResourcePrefixes": "ephemeral-storage",
     "flavors": "[{pool: <name>, guaranteed: 8}]",
+    "fileCache.capacity": "50Gi",
     "hourly": "{<flavor>: 1.20}",
     "image": "<image>",
     "images.*": "<image>",
