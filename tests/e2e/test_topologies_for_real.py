@@ -1,8 +1,8 @@
-"""Published topology levels on a real Kueue: shapes that fit are placed as a whole, and the others are not, as lint says.
+"""Published topology levels on a real Kueue: shapes that fit are placed as a whole, others are not, as lint says.
 
-The levels are those of dynamic slicing (blocks, sub-blocks, their parts, hosts) and the NVLink domain of GB200, on nodes
-of `berth render --nodes`. The test takes the place of the slice controller, which connects the chips of a slice: it says
-that the slice is ready. What that controller decides, NVIDIA's DRA driver, and the programs in the pods are not run.
+The levels are those of dynamic slicing (blocks, sub-blocks, their parts, hosts) and the NVLink domain of GB200, on
+nodes of `berth render --nodes`. The test takes the place of the slice controller, which connects the chips of a slice:
+it says that the slice is ready. What that controller decides, NVIDIA's DRA driver and programs in pods are not run.
 """
 
 from __future__ import annotations
