@@ -21,8 +21,6 @@ _AMOUNTS = {"memory": "memory", "node-disk": "ephemeral-storage", "local-ssd": "
 def check_bucket_mounts(claims: FleetQuotaClaims, problems: Problems) -> None:
     """Report mounts of teams that cannot work, or whose caches no node of the team has room for."""
     plan = claims.plan
-    if not isinstance(plan, FleetPlan):
-        return
     for team in plan.teams:
         mounts, path = team.settings.bucket_mounts, ("teams", team.name, "bucketMounts")
         if not mounts:
