@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 import yaml
 
 from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.hostile_fleet import wait_for_quotas
 from tests.e2e.support.project import BERTH, ROOT, output
 from tests.e2e.support.walks import WORKLOADS, Autoscaler, deployed, pods
 
@@ -25,6 +27,9 @@ ANNOTATION = "cloud.google.com/gke-tpu-slice-topology"
 PARTITION = "cloud.google.com/gke-tpu-partition-"
 DOMAIN = "cloud.google.com/gke-nodepool"
 CHECK = "dynamic-slices"
+DAY = "2026-01-01T00:00:00Z"
+SETTLED = 5.0
+"""Seconds in which a job that Kueue could place would be placed."""
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +37,10 @@ def ironwood(cluster: Cluster) -> Iterator[Cluster]:
     with deployed(cluster, "ironwood"):
         nodes = Autoscaler(cluster, "ironwood").nodes
         cluster.kubectl("create", "-f", "-", given=yaml.safe_dump_all(nodes))
+        wait_for_quotas(cluster)
+        active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": DAY}
+        answer = ("--subresource=status", "--type=merge", "-p", json.dumps({"status": {"conditions": [active]}}))
+        cluster.kubectl("patch", "admissionchecks.kueue.x-k8s.io", CHECK, *answer)  # as the slice controller does
         yield cluster
 
 
@@ -40,6 +49,7 @@ def gb200(cluster: Cluster) -> Iterator[Cluster]:
     with deployed(cluster, "gb200"):
         nodes = Autoscaler(cluster, "gb200").nodes
         cluster.kubectl("create", "-f", "-", given=yaml.safe_dump_all(nodes))
+        wait_for_quotas(cluster)
         yield cluster
 
 
@@ -71,17 +81,30 @@ def has(item: dict[str, Any] | None, condition: str) -> str:
     return next((each["status"] for each in conditions if each["type"] == condition), "")
 
 
-def is_placed(cluster: Cluster, namespace: str) -> bool:
-    """Wait for Kueue's decision, and return whether it reserved quota and places for the job."""
-    item = until("a decision", lambda: workload(cluster, namespace), lambda found: has(found, "QuotaReserved") != "")
-    return has(item, "QuotaReserved") == "True"
+def expect_placed(cluster: Cluster, namespace: str) -> None:
+    """Wait until Kueue has reserved quota and places for the job; before, nodes may not be ready."""
+    until("a place", lambda: said(cluster, namespace), lambda found: found[0] == "True")
+
+
+def expect_refused(cluster: Cluster, namespace: str) -> None:
+    """Wait until Kueue has said why it places the job nowhere, and see that it stays so."""
+    until("a refusal", lambda: said(cluster, namespace), lambda found: found[0] == "False" and "topology" in found[1])
+    time.sleep(SETTLED)
+    assert said(cluster, namespace)[0] == "False"
+
+
+def said(cluster: Cluster, namespace: str) -> tuple[str, str]:
+    """Return whether Kueue reserved quota and places, and its words."""
+    conditions = (workload(cluster, namespace) or {}).get("status", {}).get("conditions", ())
+    found = [(each["status"], each["message"]) for each in conditions if each["type"] == "QuotaReserved"]
+    return found[0] if found else ("", "")
 
 
 def say_ready(cluster: Cluster, namespace: str) -> None:
     """Say what the slice controller says when GKE has connected the chips."""
     item = workload(cluster, namespace)
     assert item is not None
-    state = {"name": CHECK, "state": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    state = {"name": CHECK, "state": "Ready", "message": "", "lastTransitionTime": DAY}
     where = ("-n", namespace, item["metadata"]["name"], "--subresource=status", "--type=merge")
     cluster.kubectl("patch", WORKLOADS, *where, "-p", json.dumps({"status": {"admissionChecks": [state]}}))
 
@@ -113,7 +136,7 @@ def test_a_shape_that_fits_is_placed_as_one_slice(ironwood: Cluster, tmp_path: P
     container.pop("volumeMounts", None)
     ironwood.kubectl("create", "-f", "-", given=yaml.safe_dump(job))
     try:
-        assert is_placed(ironwood, "pretraining")
+        expect_placed(ironwood, "pretraining")
         assert has(workload(ironwood, "pretraining"), "Admitted") != "True"  # it waits for the slice controller
         say_ready(ironwood, "pretraining")
         x, y, z = (int(each) for each in topology.split("x"))
@@ -138,7 +161,7 @@ def test_a_shape_that_does_not_fit_is_not_placed(ironwood: Cluster, tmp_path: Pa
     assert not lint(tmp_path, "ironwood", job)
     ironwood.kubectl("create", "-f", "-", given=yaml.safe_dump(job))
     try:
-        assert not is_placed(ironwood, "pretraining")
+        expect_refused(ironwood, "pretraining")
     finally:
         remove(ironwood, "pretraining")
 
@@ -153,8 +176,10 @@ def test_a_job_has_one_nvlink_domain_or_none(gb200: Cluster, tmp_path: Path, cou
     spec["containers"][0]["resources"].pop("claims", None)
     gb200.kubectl("create", "-f", "-", given=yaml.safe_dump(job))
     try:
-        assert is_placed(gb200, "llm") is fits
-        if fits:
+        if not fits:
+            expect_refused(gb200, "llm")
+        else:
+            expect_placed(gb200, "llm")
 
             def bound() -> list[str]:
                 return [each["spec"]["nodeName"] for each in pods(gb200, "domain") if each["spec"].get("nodeName")]
