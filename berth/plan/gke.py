@@ -151,9 +151,7 @@ CHECKPOINT_DRIVER: Final = "multitier-checkpoint.csi.storage.gke.io"
 
 class CheckpointingPlan(Struct, frozen=True, kw_only=True):
     """Multi-tier checkpointing: `memory` bytes of each node of `machine_type` are for checkpoints, copied to `bucket`.
-
-    GKE's driver runs on these nodes as `member` of Google Cloud's access management, and tolerates their taints.
-    """
+    GKE's driver runs there as `member`, with `tolerations` of their taints."""
 
     bucket: str
     machine_type: str

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import ClaimTemplatePlan, ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
 from berth.plan.policies import DEFAULT_MAX_GRACE
+from berth.spec.machines.bucket_mounts import BucketMountSpec as BucketMountSpec
 from berth.spec.tenancy import TeamSettings
 
 SECRETS: Final = "team-secrets"

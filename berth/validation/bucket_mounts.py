@@ -10,8 +10,7 @@ from berth.nodes import pool_nodes
 from berth.nodes.sources import node_sources
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import ClusterPlan
-from berth.plan.teams import READER_ROLES, TeamPlan
-from berth.spec.machines.bucket_mounts import BucketMountSpec
+from berth.plan.teams import READER_ROLES, BucketMountSpec, TeamPlan
 from berth.validation.quota_claims import FleetQuotaClaims
 
 _AMOUNTS = {"memory": "memory", "node-disk": "ephemeral-storage", "local-ssd": "ephemeral-storage"}

@@ -14,9 +14,8 @@ from berth.jobs.gke_webhooks import CACHE_VOLUME, FUSE_DRIVER, FUSE_PREFIX, FUSE
 from berth.jobs.values import SourceValue
 from berth.manifests.quantities import quantity
 from berth.manifests.workloads.values import as_list, as_mapping
-from berth.plan.teams import TeamPlan
+from berth.plan.teams import BucketMountSpec, TeamPlan
 from berth.plan.workloads import MountPlan
-from berth.spec.machines.bucket_mounts import BucketMountSpec
 
 _MIB: Final = 2**20
 _CACHE_CLASS: Final = "premium-rwo"
