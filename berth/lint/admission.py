@@ -254,7 +254,7 @@ def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
     allowed, policies = team.settings.volume_types, job.context.plan.policies
     drivers = {*CSI_DRIVERS, *allowed, *(() if policies is None else policies.csi_drivers)}
     if isinstance(job.context.plan.cluster, ClusterPlan):
-        drivers.add(CHECKPOINT_DRIVER)  # a cluster without it has no driver, which is said of the volume
+        drivers.add(CHECKPOINT_DRIVER)  # without the driver, the volume has a fault already
     for pods in job.job.settings:
         for volume in pods.volumes:
             driver = get_nested(volume.value, "csi", "driver")
