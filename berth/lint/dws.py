@@ -156,11 +156,14 @@ def _has_same_requirements(queued_pods: list[JobPods]) -> bool:
 
 def _check_template(pods: JobPods) -> None:
     """Report settings of a pod template that queued machines do not support."""
-    apart = pods.settings.field("affinity", "podAntiAffinity")
+    apart = pods.settings.field("affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     if apart.value:
-        apart.fault(
-            "dws",
-            "queued machines do not support podAntiAffinity, and each pod has its own machine; remove podAntiAffinity",
+        apart.problems.unknown(
+            "placement-unknown",
+            apart.path,
+            "whether all its pods get machines is not known: GKE makes queued machines without regard to "
+            "podAntiAffinity, which is not supported there; remove podAntiAffinity: a pod that requests all GPUs of a "
+            "machine has it to itself",
         )
     for key in pods.settings.annotations:
         if key.endswith(f"/{CONSUME_ANNOTATION}"):
