@@ -213,6 +213,21 @@ def admit_pod_sets(
     return Trial(workload=copy, pending=reason, flavors=flavors, barred=tuple(barred))
 
 
+def count_admitted(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...], most: int) -> int:
+    """Return how many workloads of these pod sets the empty fleet admits at a time: each has its own flavors."""
+    simulator, counted = context.simulator, tuple(without_excluded(each) for each in pod_sets)
+    names: list[str] = []
+    while len(names) < most:
+        simulator.submit(Job(name=f"trial-{len(names)}", queue=queue, priority=0, pod_sets=counted))
+        names.append(f"trial-{len(names)}")
+        if simulator.workloads[names[-1]].state not in (JobState.ADMITTED, JobState.RESERVED):
+            break
+    admitted = sum(simulator.workloads[name].state in (JobState.ADMITTED, JobState.RESERVED) for name in names)
+    for name in reversed(names):
+        simulator.finish(name)
+    return admitted
+
+
 def _main_flavor(context: LintContext, flavors: dict[str, str]) -> str | None:
     """Return the flavor whose labels the pods of a set get: of several, that of what a flavor counts."""
     own = {flavor.name: flavor.resource for flavor in context.plan.flavors}
