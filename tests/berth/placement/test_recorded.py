@@ -124,9 +124,15 @@ def test_lint_says_what_became_of_each_job(file: Path, judge: Callable[[Path], J
     answers, wrong, apart = judge(file)
     assert wrong == []
     assert apart == SET_APART[file.stem]
-    assert answers[Verdict.UNKNOWN] <= 0.03 * answers.total()
+    assert answers[Verdict.UNKNOWN] <= max(3, 0.03 * answers.total())  # of fewer than 100, three
     assert answers[Verdict.RUNS] >= 20
     assert answers[Verdict.NEVER] >= 30
+
+
+def test_little_is_left_open(judge: Callable[[Path], Judged]) -> None:
+    answers = sum((judge(file)[0] for file in FILES), Counter[Verdict]())
+    assert answers.total() >= 1200
+    assert answers[Verdict.UNKNOWN] <= 0.02 * answers.total()
 
 
 Simulated = Callable[[Path, dict[str, Any]], simulate.SimulationResult]
@@ -168,7 +174,7 @@ def test_admit_says_what_became_of_each_job(
             continue
         answers[said] += 1
         assert said is Verdict.UNKNOWN or (said is Verdict.RUNS) is (outcome == "runs"), case["case"]
-    assert answers[Verdict.UNKNOWN] <= 0.03 * answers.total()
+    assert answers[Verdict.UNKNOWN] <= max(3, 0.03 * answers.total())
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
