@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
+from berth.plan.capacity import TimedGuarantee
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import ClaimTemplatePlan, ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
 from berth.plan.policies import DEFAULT_MAX_GRACE
@@ -38,8 +39,9 @@ class NamespacePlan(Struct, frozen=True, kw_only=True):
     With `serving`, Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods in it.
     `run_limits` maps local queues with queued machines to the longest run that they allow, in seconds.
     `shared_queues` are the local queues there that lead to a queue of several teams. `plain_machines` maps each local
-    queue with and without accelerators to the labels (key, value) of its machines without. `formerly` is the home of a
-    namespace that another team had, or that was at another place in the list of its team.
+    queue with and without accelerators to the labels (key, value) of its machines without; `plain_queues` are the local
+    queues without. `formerly` is the home of a namespace that another team had, or that was at another place in the
+    list of its team.
     """
 
     name: str
@@ -51,6 +53,7 @@ class NamespacePlan(Struct, frozen=True, kw_only=True):
     plain_machines: Mapping[str, tuple[tuple[str, str], ...]] = field(
         default_factory=dict[str, tuple[tuple[str, str], ...]]
     )
+    plain_queues: tuple[str, ...] = ()
 
 
 class SecretPlan(Struct, frozen=True, kw_only=True):
@@ -214,6 +217,11 @@ class QueueingPlan(Protocol):
     """The teams of a fleet and what they share, which every plan of a fleet has, wherever its machines are."""
 
     @property
+    def stack(self) -> str:
+        """The name of the stack."""
+        ...
+
+    @property
     def flavors(self) -> tuple[FlavorPlan, ...]:
         """The kinds of machines that queues have quota of."""
         ...
@@ -231,6 +239,11 @@ class QueueingPlan(Protocol):
     @property
     def cluster_queues(self) -> tuple[ClusterQueuePlan, ...]:
         """The queues of teams and shared queues."""
+        ...
+
+    @property
+    def calendar(self) -> tuple[TimedGuarantee, ...]:
+        """Guarantees that hold at some times only."""
         ...
 
     @property
