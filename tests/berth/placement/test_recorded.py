@@ -42,6 +42,7 @@ refuses the first three; older recordings have none of GKE's own pods, and a pol
 SET_APART: dict[str, dict[str, int]] = {
     "seed_34001": {HOST: 9, SLICE: 2, SHARED: 1, POLICY: 2},
     "seed_340128": {HOST: 7, SHARED: 2, ROOM: 3},
+    "seed_350129": {HOST: 17, SLICE: 2, SHARED: 1},
     "seed_51177": {HOST: 1, SHARED: 1},
     "seed_55077": {HOST: 11, SHARED: 1, ROOM: 1},
     "seed_71103": {HOST: 7, SLICE: 2, ROOM: 2},
