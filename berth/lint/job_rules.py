@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.jobs.job_manifests import MIN_PARALLELISM, JobManifest
@@ -137,7 +138,7 @@ def check_manager(job: SubmittedJob) -> None:
 def check_run_time(job: SubmittedJob) -> None:
     """Report a maximum run time that Kueue refuses (Kueue 0.19.2 `validateCreateForMaxExecTime`)."""
     value = job.job.labels.get(MAX_EXECUTION)
-    if value is not None and not (str(value).isascii() and str(value).isdecimal() and int(value)):
+    if value is not None and not re.fullmatch("0*[1-9][0-9]*", str(value)):
         source = job.job.metadata.child("labels", job.job.labels).child(MAX_EXECUTION, value)
         source.fault("refused", f"Kueue refuses the run time {describe_value(value)}; write whole seconds from 1")
 
