@@ -47,20 +47,11 @@ StackArgument = Annotated[
     str,
     typer.Argument(
         metavar="STACK",
-        help="A stack's name (dev: Pulumi.dev.yaml) or a path to a stack file.",
-        autocompletion=complete_stack,
-    ),
-]
-ExampleArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="STACK",
         help="A stack's name (dev: Pulumi.dev.yaml), an example's name, or a path to a stack file.",
         autocompletion=complete_stack,
         callback=or_example,
     ),
 ]
-"""STACK of a verb that only reads: it may name an example, as `make` does."""
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 Output = Annotated[
     pathlib.Path | None,

@@ -53,6 +53,9 @@ _REPAIRS: tuple[Callable[[str], str], ...] = (
     lambda value: re.sub(r"(?<=\d)\s*[*×xX]\s*(?=\d)", "x", value),
     lambda value: value.removeprefix("v"),
     lambda value: re.sub("^(?:projects/|gs://)([^/]+)/?$", r"\1", value),  # a longer path may name another project
+    lambda value: re.sub(r"^(?:https?:)?//[\w.-]+/(?:compute/)?(?:v1|beta|alpha)?/?", "", value),
+    lambda value: re.sub("/cryptoKeyVersions/[0-9]+$", "", value),
+    lambda value: re.sub("^(?:group|user|serviceAccount):", "", value),
     lambda value: f"roles/{value}",
     lambda value: re.sub(r"^([a-z]+-[a-z]+[0-9]+)-[a-z]$", r"\1", value),
     lambda value: re.sub(r"^([a-z]+-[a-z]+[0-9]+)([a-z])$", r"\1-\2", value),
@@ -64,6 +67,21 @@ _REPAIRS: tuple[Callable[[str], str], ...] = (
 def repaired(text: str, is_valid: Callable[[str], bool]) -> str:
     """Return the first repair of a text that is valid; "" if there is none."""
     return next((near for near in (repair(text) for repair in _REPAIRS) if near != text and is_valid(near)), "")
+
+
+_RESOURCE_PATH = re.compile(
+    r"(?:(?:https?:)?//[\w.-]+/(?:compute/)?(?:(?:v1|beta|alpha)/)?)?/?((?:[a-z]\w+/[\w.@-]+/|global/)*[a-z]\w+/[\w.@-]+)/?"
+)
+
+
+def names_in_path(text: str) -> dict[str, str]:
+    """Return the names in a resource path of Google Cloud, or its URL, by kind: `zones/us-east5-a` has a zone.
+
+    {} for any other text.
+    """
+    path = _RESOURCE_PATH.fullmatch(text)
+    parts = [part for part in path[1].split("/") if part != "global"] if path else []
+    return {kind.removesuffix("s"): name for kind, name in zip(parts[::2], parts[1::2], strict=False)}
 
 
 @cache
