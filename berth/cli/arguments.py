@@ -116,8 +116,8 @@ def exit_with_error(error: object) -> NoReturn:
 
 def print_answer(document: Document, value: object = None) -> None:
     """Print the answer of a verb on stdout: `value` as JSON, or without one the document, in colours on a terminal."""
-    coloured = terminal.is_coloured(sys.stdout)
-    typer.echo(render_text(document, coloured=coloured) if value is None else format_json(value))
+    coloured, width = terminal.is_coloured(sys.stdout), terminal.width_of(sys.stdout)
+    typer.echo(render_text(document, coloured=coloured, width=width) if value is None else format_json(value))
 
 
 def format_json(value: object) -> str:
