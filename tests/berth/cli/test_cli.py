@@ -531,7 +531,7 @@ def test_an_example_has_a_name_for_every_verb_that_takes_a_stack(words: list[str
 NOT_A_STACK = {
     "-": "error: no stack '-' (Pulumi.-.yaml); a stack file is not read from stdin; write one of dev, local, or use",
     "stacks": "error: no stack 'stacks' (Pulumi.stacks.yaml); 'stacks' is a directory; write one of dev, local, or use",
-    "README.md": "the name of a stack file ends in .yaml, that of 'README.md' does not; write one of dev, local, or use",
+    "README.md": "the name of a stack file ends in .yaml, that of 'README.md' does not; write one of dev, local, or",
     "stacks/examples": "is a directory, not a file; name a file in it, such as stacks/examples/ack-fleet.yaml",
     "Pulumi.hpc.yaml": "error: no file 'Pulumi.hpc.yaml'; did you mean 'stacks/examples/hpc.yaml'?",
     "examples/hpc": "error: no file 'examples/hpc'; did you mean 'stacks/examples/hpc.yaml'?",
