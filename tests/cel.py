@@ -142,5 +142,10 @@ def _values(request: Request) -> dict[str, Any]:
     }
 
 
+def evaluate(expression: str, given: Manifest) -> bool:
+    """The value of an expression over these names."""
+    return bool(_value(expression, {name: celpy.json_to_cel(value) for name, value in given.items()}))
+
+
 def _value(expression: str, values: dict[str, Any]) -> Any:
     return _program(expression).evaluate(values)

@@ -55,7 +55,6 @@ def check_admission(job: SubmittedJob) -> None:
         "machines": refused_on_plain_machines,
         "volumes": _volumes,
         "queues": refused_in_shared_queue,
-        "tolerations": refused_as_uncounted,
         "wrappers": _wrapped,
     }
     for policy, check in checks.items():
@@ -224,6 +223,7 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
 
 
 def _wrapped(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    yield from refused_as_uncounted(job, namespace)
     counted = (*COUNTED, *(() if namespace.serving else SCALED))
     for wrapped, kind in wrapped_objects(job):
         if kind not in (*counted, *WITHOUT_PODS):

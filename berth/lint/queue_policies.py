@@ -1,4 +1,4 @@
-"""Checks of what `berth-machines`, `berth-queues` and `berth-tolerations` refuse, which go by the queue of a job."""
+"""Checks of what `berth-machines`, `berth-queues` and `berth-wrappers` refuse, which go by the queue of a job."""
 
 from __future__ import annotations
 
@@ -64,23 +64,15 @@ def wrapped_objects(job: SubmittedJob) -> Iterator[tuple[SourceValue, str]]:
         yield wrapped, f"{get_nested(wrapped.value, 'apiVersion')}/{get_nested(wrapped.value, 'kind')}"
 
 
-def refused_as_uncounted(
-    job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan
-) -> Iterator[tuple[SourceValue, str]]:
-    """Yield the components of an AppWrapper whose pods the policy refuses, because their owner is not in a queue.
-
-    Kueue writes the toleration of the machines that it assigns into the pods of every component.
-    """
+def refused_as_uncounted(job: SubmittedJob, namespace: NamespacePlan) -> Iterator[tuple[SourceValue, str]]:
+    """Yield the components of an AppWrapper whose pods run beside the queue, on machines where none may."""
     policies = job.context.plan.policies
     if policies is None or not namespace.owned:
         return
-    resources = {each.name: each.resource for each in job.context.plan.flavors}
-    if {resources[each.flavor] for each in job.queue.flavors}.isdisjoint(policies.accelerators):
-        return
-    has_others = job.local_queue.name in namespace.plain_machines  # where another policy asks pods without for them
+    runs = job.local_queue.name in (*namespace.plain_queues, *namespace.plain_machines)
     for wrapped, kind in wrapped_objects(job):
         pods = [each for each in job.job.settings if each.path[: len(wrapped.path)] == wrapped.path]
-        if kind in SCALED and (not has_others or any(each.requests_any(policies.accelerators) for each in pods)):
+        if kind in SCALED and (not runs or any(each.requests_any(policies.accelerators) for each in pods)):
             message = f"no pod of {kind} in an AppWrapper may have the machines of {job.queue_name}"
             remedy = "wrap batch/v1/Job, or submit to a queue of machines without accelerators"
             yield inside(wrapped, "kind"), f"{message}; {remedy}"

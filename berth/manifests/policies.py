@@ -132,7 +132,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
     ]
     if (of_operators := endings.endings_policy(kinds, plan.accelerators)) is not None:
         made.append(of_operators)
-    if (of_wrappers := wrappers.wrappers_policy(kinds, plan.serving)) is not None:
+    if (of_wrappers := wrappers.wrappers_policy(kinds, plan.accelerators, plan.serving)) is not None:
         made.append(of_wrappers)
     if plan.mixed_queues:
         made.append(machines.machines_policy(kinds, plan.accelerators, plan.mixed_queues))

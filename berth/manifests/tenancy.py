@@ -19,6 +19,7 @@ from berth.plan.policies import (
     HOST_PATHS,
     MAX_GRACE,
     PLAIN_MACHINES,
+    PLAIN_QUEUES,
     POD_PRIORITIES,
     POD_SECURITY,
     POD_SECURITY_LABEL,
@@ -91,6 +92,7 @@ def _policy_annotations(team: TeamPlan, namespace_plan: NamespacePlan) -> dict[s
             for name, labels in sorted(namespace_plan.plain_machines.items())
             for key, value in labels
         ],
+        PLAIN_QUEUES: namespace_plan.plain_queues,
         POD_PRIORITIES: plan.priorities,
         QUEUE_CEILINGS: [f"{q.name}/{name}={most}" for q in shared for name, most in sorted(q.ceilings.items())],
         QUEUE_PRIORITIES: [f"{q.name}={priority}" for q in shared for priority in (*q.priorities, "")],

@@ -47,6 +47,8 @@ QUEUE_CEILINGS: Final = "berth.dev/queue-ceilings"
 
 PLAIN_MACHINES: Final = "berth.dev/plain-machines"
 """Namespace annotation: `<local queue>/<label>=<value>` of machines without accelerators, of queues that have both."""
+PLAIN_QUEUES: Final = "berth.dev/plain-queues"
+"""Namespace annotation: the local queues without accelerators."""
 
 
 class ExclusivePlan(Struct, frozen=True, kw_only=True):

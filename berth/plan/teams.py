@@ -38,8 +38,9 @@ class NamespacePlan(Struct, frozen=True, kw_only=True):
     With `serving`, Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods in it.
     `run_limits` maps local queues with queued machines to the longest run that they allow, in seconds.
     `shared_queues` are the local queues there that lead to a queue of several teams. `plain_machines` maps each local
-    queue with and without accelerators to the labels (key, value) of its machines without. `formerly` is the home of a
-    namespace that another team had, or that was at another place in the list of its team.
+    queue with and without accelerators to the labels (key, value) of its machines without; `plain_queues` are the local
+    queues without. `formerly` is the home of a namespace that another team had, or that was at another place in the
+    list of its team.
     """
 
     name: str
@@ -51,6 +52,7 @@ class NamespacePlan(Struct, frozen=True, kw_only=True):
     plain_machines: Mapping[str, tuple[tuple[str, str], ...]] = field(
         default_factory=dict[str, tuple[tuple[str, str], ...]]
     )
+    plain_queues: tuple[str, ...] = ()
 
 
 class SecretPlan(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,9 @@ from typing import Any, Final, cast
 
 from berth.adopt.api_objects import ApiObject, InvalidInventory, value_at
 from berth.adopt.google.answer_shapes import (
+    ALERT_POLICY_SHAPES,
     CLUSTER_SHAPES,
+    FUTURE_RESERVATION_SHAPES,
     NODE_POOL_REQUIRED,
     NODE_POOL_SHAPES,
     RESERVATION_SHAPES,
@@ -174,22 +176,15 @@ def _article(noun: str) -> str:
 
 
 def _future_problem(answer: ApiObject) -> str | None:
-    window = answer.get("timeWindow")
-    if not isinstance(window, dict) or not isinstance(value_at(answer, "timeWindow.startTime"), str):
+    if (problem := shape_problem(answer, FUTURE_RESERVATION_SHAPES)) is not None:
+        return problem
+    if value_at(answer, "timeWindow.startTime") is None:
         return "timeWindow has no startTime"
-    if not isinstance(answer.get("zone"), str):
+    if answer.get("zone") is None:
         return "zone is missing"
-    parts = [answer.get(each) for each in ("specificSkuProperties", "aggregateReservation")]
-    if not any(isinstance(each, dict) for each in parts):
+    if answer.get("specificSkuProperties") is None and answer.get("aggregateReservation") is None:
         return "neither specificSkuProperties nor aggregateReservation is an object"
     return None
-
-
-def _alert_problem(answer: ApiObject) -> str | None:
-    conditions = answer.get("conditions")
-    if not isinstance(conditions, list) or not all(isinstance(each, dict) for each in cast("list[object]", conditions)):
-        return "conditions is not a list of objects"
-    return _text_problem(answer, "displayName") or _texts_problem(answer, "notificationChannels")
 
 
 def _texts_problem(answer: ApiObject, field: str) -> str | None:
@@ -220,7 +215,7 @@ def _bindings_problem(policy: ApiObject) -> str | None:
 _PARTS: Mapping[str, Callable[[ApiObject], str | None]] = {
     FUTURE_RESERVATION: _future_problem,
     DASHBOARD: lambda answer: _text_problem(answer, "displayName"),
-    ALERT_POLICY: _alert_problem,
+    ALERT_POLICY: lambda answer: shape_problem(answer, ALERT_POLICY_SHAPES, frozenset({"displayName", "conditions"})),
     IAM_POLICY: lambda answer: (
         _bindings_problem(answer["policy"]) if isinstance(answer.get("policy"), dict) else "policy is not an object"
     ),

@@ -24,6 +24,8 @@ def _is_number(value: object) -> bool:
 OBJECT: Shape = ("an object", lambda value: isinstance(value, dict))
 OBJECTS: Shape = ("a list of objects", lambda value: _all(value, dict))
 TEXT: Shape = ("a text", lambda value: isinstance(value, str) and value != "")
+NAME: Shape = ("a text", lambda value: isinstance(value, str))
+"""A text that an API may leave empty."""
 TEXTS: Shape = ("a list of texts", lambda value: _all(value, str))
 _NUMBER: Shape = ("a number", _is_number)
 LABELS: Shape = (
@@ -32,7 +34,7 @@ LABELS: Shape = (
 )
 _TAINTS: Shape = (
     "a list of taints with key and effect",
-    lambda value: _all(value, dict) and all({"key", "effect"} <= each.keys() for each in value),
+    lambda value: _all(value, dict) and all(TEXT[1](each.get(field)) for each in value for field in ("key", "effect")),
 )
 _GPUS: Shape = (
     "a list of GPUs with their type and number",
@@ -48,6 +50,31 @@ _CHIPS: Shape = (
         and all(_is_number(value_at(each, "accelerator.acceleratorCount")) for each in value if "accelerator" in each)
     ),
 )
+
+
+def _is_recurring(value: object) -> bool:
+    fields = ("recurrence", "window.startTime", "window.endTime")
+    return isinstance(value, dict) and all(TEXT[1](value_at(cast("ApiObject", value), each)) for each in fields)
+
+
+def _are_exclusions(value: object) -> bool:
+    if not isinstance(value, dict) or not _all(exclusions := [*cast("ApiObject", value).values()], dict):
+        return False
+    has_end = (
+        value_at(each, "maintenanceExclusionOptions.endTimeBehavior") == "UNTIL_END_OF_SUPPORT"
+        or TEXT[1](each.get("endTime"))
+        for each in exclusions
+    )
+    return all(TEXT[1](each.get("startTime")) for each in exclusions) and all(has_end)
+
+
+_LIMITS: Shape = (
+    "a list of limits with their resource",
+    lambda value: _all(value, dict) and all(TEXT[1](each.get("resourceType")) for each in value),
+)
+_DAILY: Shape = ("a window with its start", lambda value: TEXT[1](value_at({"": value}, ".startTime")))
+_RECURRING: Shape = ("a window with its recurrence, start and end", _is_recurring)
+_EXCLUDED: Shape = ("an object of exclusions with their start and end", _are_exclusions)
 
 
 def _is_affinity(value: object) -> bool:
@@ -66,6 +93,9 @@ NODE_POOL_SHAPES: Final[Mapping[str, Shape]] = {
     "config.labels": LABELS,
     "config.taints": _TAINTS,
     "config.accelerators": _GPUS,
+    **{f"config.accelerators[].{each}": OBJECT for each in ("gpuDriverInstallationConfig", "gpuSharingConfig")},
+    "config.accelerators[].gpuDriverInstallationConfig.gpuDriverVersion": TEXT,
+    "config.diskSizeGb": _NUMBER,
     "config.reservationAffinity": _AFFINITY,
     "config.ephemeralStorageLocalSsdConfig": OBJECT,
     "config.ephemeralStorageLocalSsdConfig.localSsdCount": _NUMBER,
@@ -75,7 +105,10 @@ NODE_POOL_SHAPES: Final[Mapping[str, Shape]] = {
     "initialNodeCount": _NUMBER,
     "autoscaling": OBJECT,
     **{f"autoscaling.{end}NodeCount": _NUMBER for end in ("min", "max", "totalMin", "totalMax")},
+    "maxPodsConstraint": OBJECT,
+    "maxPodsConstraint.maxPodsPerNode": _NUMBER,
     "placementPolicy": OBJECT,
+    "placementPolicy.tpuTopology": NAME,
     "upgradeSettings": OBJECT,
     "upgradeSettings.maxSurge": _NUMBER,
     "upgradeSettings.maxUnavailable": _NUMBER,
@@ -89,13 +122,25 @@ _CLUSTER_OBJECTS = (
     *("addonsConfig", "autopilot", "autoscaling", "ipAllocationPolicy", "maintenancePolicy", "networkConfig"),
     *("masterAuthorizedNetworksConfig", "privateClusterConfig", "releaseChannel"),
 )
+_WINDOW, _EXCLUSIONS = "maintenancePolicy.window", "maintenancePolicy.window.maintenanceExclusions"
 CLUSTER_SHAPES: Final[Mapping[str, Shape]] = {
     "locations": TEXTS,
     "nodePools": OBJECTS,
     "resourceLabels": LABELS,
-    "autoscaling.resourceLimits": OBJECTS,
     "masterAuthorizedNetworksConfig.cidrBlocks": OBJECTS,
+    "masterAuthorizedNetworksConfig.cidrBlocks[].cidrBlock": TEXT,
     **dict.fromkeys(_CLUSTER_OBJECTS, OBJECT),
+    "autoscaling.resourceLimits": _LIMITS,
+    **{f"autoscaling.resourceLimits[].{end}": _NUMBER for end in ("minimum", "maximum")},
+    "autoscaling.autoprovisioningLocations": TEXTS,
+    "autoscaling.autoprovisioningNodePoolDefaults": OBJECT,
+    "autoscaling.autoprovisioningNodePoolDefaults.diskSizeGb": _NUMBER,
+    _WINDOW: OBJECT,
+    f"{_WINDOW}.dailyMaintenanceWindow": _DAILY,
+    f"{_WINDOW}.recurringWindow": _RECURRING,
+    _EXCLUSIONS: _EXCLUDED,
+    f"{_EXCLUSIONS}{{}}.maintenanceExclusionOptions": OBJECT,
+    f"{_EXCLUSIONS}{{}}.maintenanceExclusionOptions.scope": TEXT,
 }
 RESERVATION_SHAPES: Final[Mapping[str, Shape]] = {
     "zone": TEXT,
@@ -104,16 +149,43 @@ RESERVATION_SHAPES: Final[Mapping[str, Shape]] = {
     "specificReservation.instanceProperties": OBJECT,
     "specificReservation.instanceProperties.guestAccelerators": _GPUS,
     "specificReservation.instanceProperties.localSsds": OBJECTS,
+    "specificReservation.instanceProperties.localSsds[].diskSizeGb": _NUMBER,
     "aggregateReservation": OBJECT,
     "aggregateReservation.reservedResources": _CHIPS,
     "shareSettings": OBJECT,
+    "shareSettings.projectMap": OBJECT,
+}
+FUTURE_RESERVATION_SHAPES: Final[Mapping[str, Shape]] = {
+    "timeWindow": OBJECT,
+    "timeWindow.startTime": TEXT,
+    "timeWindow.endTime": TEXT,
+    "zone": TEXT,
+    "specificSkuProperties": OBJECT,
+    "specificSkuProperties.totalCount": _NUMBER,
+    "specificSkuProperties.instanceProperties": OBJECT,
+    "specificSkuProperties.instanceProperties.guestAccelerators": _GPUS,
+    "specificSkuProperties.instanceProperties.localSsds": OBJECTS,
+    "specificSkuProperties.instanceProperties.localSsds[].diskSizeGb": _NUMBER,
+    "aggregateReservation": OBJECT,
+    "aggregateReservation.reservedResources": _CHIPS,
+    "shareSettings": OBJECT,
+    "shareSettings.projectMap": OBJECT,
+    "status": OBJECT,
+    "status.autoCreatedReservations": TEXTS,
+}
+ALERT_POLICY_SHAPES: Final[Mapping[str, Shape]] = {
+    "displayName": NAME,
+    "conditions": OBJECTS,
+    "conditions[].conditionPrometheusQueryLanguage": OBJECT,
+    "notificationChannels": TEXTS,
+    "userLabels": LABELS,
 }
 
 
 def shape_problem(answer: ApiObject, shapes: Mapping[str, Shape], required: frozenset[str] = frozenset()) -> str | None:
     """Return the first field that has another type, or that is missing although it is required.
 
-    `a[].b` is the field of each object in a list, whose own shape stands before it.
+    `a[].b` is the field of each object in a list, `a{}.b` that of each object by name; the shape of `a` stands before.
     """
     for path, (what, is_valid) in shapes.items():
         for shown, value in _values_at(answer, path):
@@ -123,10 +195,12 @@ def shape_problem(answer: ApiObject, shapes: Mapping[str, Shape], required: froz
 
 
 def _values_at(answer: ApiObject, path: str, above: str = "") -> Iterator[tuple[str, object]]:
-    first, is_list, rest = path.partition("[].")
-    value = value_at(answer, first)
-    if not is_list:
-        yield above + first, value
+    if (inner := re.search(r"(\[\]|\{\})\.", path)) is None:
+        yield above + path, value_at(answer, path)
         return
-    for index, each in enumerate(cast("list[ApiObject]", value or [])):
-        yield from _values_at(each, rest, f"{above}{first}[{index}].")
+    first, rest = path[: inner.start()], path[inner.end() :]
+    values: Any = value_at(answer, first) or {}
+    is_named = inner[1] == "{}"
+    entries = cast("ApiObject", values).items() if is_named else enumerate(cast("list[ApiObject]", values))
+    for name, each in entries:
+        yield from _values_at(each, rest, f"{above}{first}[{name}].")

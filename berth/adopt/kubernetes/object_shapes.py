@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from berth.adopt.api_objects import ApiObject
-from berth.adopt.google.answer_shapes import LABELS, OBJECT, OBJECTS, TEXT, TEXTS, Shape, shape_problem
+from berth.adopt.google.answer_shapes import LABELS, NAME, OBJECT, OBJECTS, TEXT, TEXTS, Shape, shape_problem
 from berth.jobs.quantities import parse_quantity
 
 _INTEGER: Final[Shape] = ("an integer", lambda value: isinstance(value, int) and not isinstance(value, bool))
 _QUANTITY: Final[Shape] = ("a quantity", lambda value: parse_quantity("", value) is not None)
-_NAME: Final[Shape] = ("a text", lambda value: isinstance(value, str))
-"""A name that an API may leave empty."""
 _OF_EVERY_KIND: Final[Mapping[str, Shape]] = {
     "metadata.name": TEXT,
-    "metadata.namespace": _NAME,
+    "metadata.namespace": NAME,
     "metadata.labels": LABELS,
     "metadata.annotations": LABELS,
 }
@@ -37,11 +35,11 @@ _OF_KIND: Final[Mapping[str, Mapping[str, Shape]]] = {
         "spec.nodeLabels": LABELS,
         "spec.tolerations": OBJECTS,
         "spec.nodeTaints": OBJECTS,
-        "spec.topologyName": _NAME,
+        "spec.topologyName": NAME,
     },
     "Topology": {"spec.levels": OBJECTS, "spec.levels[].nodeLabel": TEXT},
     "ClusterQueue": {
-        "spec.cohortName": _NAME,
+        "spec.cohortName": NAME,
         **dict.fromkeys(("spec.namespaceSelector", "spec.preemption", "spec.flavorFungibility"), OBJECT),
         "spec.namespaceSelector.matchLabels": LABELS,
         "spec.namespaceSelector.matchExpressions": OBJECTS,
@@ -51,10 +49,10 @@ _OF_KIND: Final[Mapping[str, Mapping[str, Shape]]] = {
         "spec.admissionChecksStrategy.admissionChecks[].name": TEXT,
         **_QUOTAS,
     },
-    "Cohort": {"spec.parentName": _NAME, **_QUOTAS},
+    "Cohort": {"spec.parentName": NAME, **_QUOTAS},
     "LocalQueue": {"spec.clusterQueue": TEXT},
-    "AdmissionCheck": {"spec.controllerName": _NAME, "spec.parameters": OBJECT},
-    "ProvisioningRequestConfig": {"spec.provisioningClassName": _NAME, "spec.managedResources": TEXTS},
+    "AdmissionCheck": {"spec.controllerName": NAME, "spec.parameters": OBJECT},
+    "ProvisioningRequestConfig": {"spec.provisioningClassName": NAME, "spec.managedResources": TEXTS},
     **{key: {"value": _INTEGER} for key in ("PriorityClass", "WorkloadPriorityClass")},
     **{key: {"rules": OBJECTS} for key in ("Role", "ClusterRole")},
     **dict.fromkeys(("RoleBinding", "ClusterRoleBinding"), _BINDING),

@@ -26,7 +26,8 @@ class CommandLine(Struct, frozen=True):
 
 
 def find_command(text: str, pattern: re.Pattern[str], file: str, values: Mapping[str, str]) -> CommandLine | None:
-    """Return the command that a text has; None if it has none. Raises UnusableSource if it has several that differ.
+    """Return the command that a text has; None if it has none. Raises UnusableSource if it has several that differ,
+    or one with a quote that is not closed.
 
     `pattern` matches the command's name, with the sub-command as its group. `values` replace assignments of the text.
     """
@@ -37,7 +38,12 @@ def find_command(text: str, pattern: re.Pattern[str], file: str, values: Mapping
             words = _words(assigned[2])
             variables[assigned[1]] = words[0] if words else ""
         match = pattern.search(line)
-        if match is not None and (words := _words(line[match.end() :])) and words[0].startswith("-"):
+        if match is None:
+            continue
+        words = _words(line[match.end() :])
+        if not words and line[match.end() :].lstrip().startswith("-"):
+            raise UnusableSource(f"{file}:{number}: error: a quote of the command is not closed; close it")
+        if words and words[0].startswith("-"):
             known = {**variables, **values}
             replaced = tuple(_with_values(word, known) for word in words)
             found.setdefault((match[1], replaced), CommandLine(number, replaced, match[1]))

@@ -2,7 +2,8 @@
 
 The API server converts a Job for every object whose requests match, which takes longer than most expressions
 (Kubernetes 1.36, pkg/admission/plugin/cel/activation.go). So a new Job meets one object with the rules of several
-policies, whose own objects look at everything else. A policy that only warns keeps its rules to itself.
+policies, whose own objects look at everything else: of their rules, those that can refuse a new Job, without the parts
+about other requests. A policy that only warns keeps its rules to itself.
 """
 
 from __future__ import annotations
@@ -22,11 +23,20 @@ from berth.manifests.rules.admission import (
     Requests,
     checked_first,
 )
+from berth.manifests.rules.partial import FALSE, TRUE, partly_evaluated
 
 NAME: Final = "submission"
 _GROUP, _JOBS, _CREATE = "batch", "jobs", "CREATE"
 _VARIABLE: Final = re.compile(r"\bvariables\.(\w+)")
 _IS_SHARED: Final = "isShared"
+_KNOWN: Final = {
+    "request.resource.group": f"'{_GROUP}'",
+    "request.resource.resource": f"'{_JOBS}'",
+    "request.operation": f"'{_CREATE}'",
+    "has(request.subResource)": FALSE,
+}
+"""What is the same in all requests for new Jobs."""
+_CONSTANTS: Final = (TRUE, FALSE, "[]", "{}")
 
 
 def with_submission(
@@ -66,27 +76,45 @@ def _split(requests: Requests) -> Iterator[Requests]:
 
 
 def _submission(policies: Sequence[AdmissionPolicy], shared: Sequence[str]) -> AdmissionPolicy:
+    asked = {_IS_SHARED: f"namespaceObject.metadata.name in {list(shared)}"}
+    asked |= {f"{each.name}_{name}": _renamed(each, text) for each in policies for name, text in each.variables}
+    known = dict(_KNOWN)
+    variables: dict[str, str] = {}
+    for name, text in asked.items():
+        expression = partly_evaluated(text, known)
+        if expression in _CONSTANTS:
+            known[f"variables.{name}"] = expression
+        elif expression in variables:
+            known[f"variables.{name}"] = f"variables.{variables[expression]}"
+        else:
+            variables[expression] = name
+    written = [(partly_evaluated(text, known), message) for each in policies for text, message in _rules(each)]
+    rules = tuple((text, message) for text, message in written if text != TRUE)
     concerns = [each.concern for each in policies]
+    concern = None if None in concerns else " || ".join(f"({_of_jobs(str(each))})" for each in concerns)
     return AdmissionPolicy(
         name=NAME,
         refuses=f"what {', '.join(f'`berth-{each.name}`' for each in policies)} refuse of new Jobs",
         applies_to=EVERYONE,
         breaks="what these policies say",
         requests=(Requests(_GROUP, (_JOBS,), (_CREATE,)),),
-        variables=(
-            (_IS_SHARED, f"namespaceObject.metadata.name in {list(shared)}"),
-            *(variable for each in policies for variable in _variables(each)),
-        ),
-        rules=tuple(rule for each in policies for rule in _rules(each)),
+        variables=_used([(name, expression) for expression, name in variables.items()], rules),
+        rules=rules,
         # The conditions of these policies are true of every new object.
         condition=None,
-        concern=None if None in concerns else " || ".join(f"({_of_jobs(str(each))})" for each in concerns),
+        concern=None if concern is None else partly_evaluated(concern, known),
     )
 
 
-def _variables(policy: AdmissionPolicy) -> Iterator[Variable]:
-    for name, expression in policy.variables:
-        yield f"{policy.name}_{name}", _renamed(policy, expression)
+def _used(variables: Sequence[Variable], rules: Sequence[Rule]) -> tuple[Variable, ...]:
+    """Return the variables that the rules use, and those that these use."""
+    names = {name for text, _ in rules for name in _VARIABLE.findall(text)}
+    used: list[Variable] = []
+    for name, expression in reversed(variables):
+        if name in names:
+            used.insert(0, (name, expression))
+            names.update(_VARIABLE.findall(expression))
+    return tuple(used)
 
 
 def _rules(policy: AdmissionPolicy) -> Iterator[Rule]:
@@ -106,4 +134,4 @@ def _renamed(policy: AdmissionPolicy, expression: str) -> str:
 
 def _of_jobs(expression: str) -> str:
     """Return an expression about templates of every kind as one about a new Job's, which is shorter."""
-    return expression.replace(HAS_NEW_TEMPLATES[1], "true").replace(TEMPLATES[1], "[dyn(object).spec.template]")
+    return expression.replace(HAS_NEW_TEMPLATES[1], TRUE).replace(TEMPLATES[1], "[dyn(object).spec.template]")

@@ -3,7 +3,8 @@
 Its controller creates each component as a person wrote it, with the rights of a controller, so what other policies
 refuse of people they do not see there. It counts the pods of some kinds itself and believes `podSets` about those of
 others; of Ray it counts `replicas` alone, and not the pod that submits a RayJob (AppWrapper 1.2.2, pkg/utils,
-`InferPodSets`). Kueue leaves a component to its AppWrapper, so pods that a Deployment has later are not counted.
+`InferPodSets`). Kueue leaves a component to its AppWrapper, so pods that a Deployment has later are not counted, and
+`berth-pods` and `berth-tolerations` keep them off accelerator machines.
 """
 
 from __future__ import annotations
@@ -11,10 +12,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from berth.manifests.policy_rules import list_field
-from berth.manifests.rules.admission import IS_CONTROLLER, PEOPLE, AdmissionPolicy, Requests, templates
+from berth.manifests.policy_rules import annotation, list_field
+from berth.manifests.rules.admission import (
+    IS_CONTROLLER,
+    PEOPLE,
+    QUEUE_LABEL,
+    AdmissionPolicy,
+    Requests,
+    entry,
+    keys,
+    requests_accelerators,
+    templates,
+)
 from berth.manifests.rules.growth import replicas, worker_groups
 from berth.manifests.rules.reserved import has_reserved
+from berth.names import TEAM_LABEL
+from berth.plan.policies import PLAIN_MACHINES, PLAIN_QUEUES
 
 GROUP: Final = "workload.codeflare.dev"
 RAY_JOB: Final = "ray.io/v1/RayJob"
@@ -51,7 +64,17 @@ def _scales(cluster: str) -> str:
     return f"(has({cluster}.enableInTreeAutoscaling) && {cluster}.enableInTreeAutoscaling == true)"
 
 
-def wrappers_policy(job_kinds: Mapping[str, Sequence[str]], serving: Sequence[str]) -> AdmissionPolicy | None:
+def _runs_beside_the_queue(accelerators: Sequence[str]) -> str:
+    """Return an expression for whether the pods of a component may run although Kueue does not count them."""
+    plain = f"variables.queue != '' && variables.queue in ({annotation(PLAIN_QUEUES)})"
+    mixed = f"({annotation(PLAIN_MACHINES)}).exists(m, m.startsWith(variables.queue + '/'))"
+    uses = f"({templates('c.template', 'c.template')}).exists(t, {requests_accelerators('t', accelerators)})"
+    return f"((({plain}) || {mixed}) && !{uses})"
+
+
+def wrappers_policy(
+    job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str], serving: Sequence[str]
+) -> AdmissionPolicy | None:
     """Return the policy for AppWrappers; None if Kueue does not queue them. Teams have services in `serving`."""
     if GROUP not in job_kinds:
         return None
@@ -59,13 +82,13 @@ def wrappers_policy(job_kinds: Mapping[str, Sequence[str]], serving: Sequence[st
         name="wrappers",
         refuses=(
             "AppWrappers with components that they do not count as they run: other kinds of jobs, services that people "
-            "scale, Ray's `minReplicas` above `replicas`, its autoscaler, groups of several hosts and templates of "
-            "submitters; finalizers, owners and controllers' keys of components"
+            "scale or in a queue of accelerators, Ray's `minReplicas` above `replicas`, its autoscaler, groups of "
+            "several hosts and templates of submitters; finalizers, owners and controllers' keys of components"
         ),
         applies_to=PEOPLE,
         breaks="an AppWrapper around a kind of job that it does not count: submit that job itself",
         requests=(Requests(GROUP, ("appwrappers",)),),
-        variables=(IS_CONTROLLER,),
+        variables=(IS_CONTROLLER, ("queue", entry(QUEUE_LABEL))),
         rules=(
             (
                 f"variables.isController || {_COMPONENTS}.all(c, (c.template.apiVersion + '/' + c.template.kind) in "
@@ -73,6 +96,15 @@ def wrappers_policy(job_kinds: Mapping[str, Sequence[str]], serving: Sequence[st
                 f"{[*COUNTED, *SCALED, *WITHOUT_PODS]}))",
                 "an AppWrapper does not count the pods of this kind, and Kueue counts what it says; submit the object "
                 f"itself, or wrap only {', '.join(COUNTED)}",
+            ),
+            (
+                # In a namespace that Berth does not manage, its pods may.
+                f"variables.isController || !('{TEAM_LABEL}' in {keys('namespaceObject', 'labels')}) || "
+                f"{_COMPONENTS}.all(c, !((c.template.apiVersion + '/' + c.template.kind) in {list(SCALED)}) || "
+                f"{_runs_beside_the_queue(accelerators)})",
+                "Kueue does not count pods of a Deployment or a StatefulSet in an AppWrapper, so none may have "
+                "accelerator machines; wrap a Job, or submit to a queue of machines without accelerators, which the "
+                f"namespace's annotation {PLAIN_QUEUES} has",
             ),
             (
                 f"variables.isController || {_COMPONENTS}.all(c, !(c.template.kind in ['RayCluster', 'RayJob']) || "

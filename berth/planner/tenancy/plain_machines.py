@@ -17,16 +17,21 @@ def with_plain_machines(
     queues: Iterable[ClusterQueuePlan],
     flavors: Mapping[str, FlavorGroup],
 ) -> tuple[NamespacePlan, ...]:
-    """Return a team's namespaces with the labels of machines without accelerators in the queues that have both."""
+    """Return a team's namespaces with their queues without accelerators, and of those with both the labels of machines.
+
+    The labels are of machines without accelerators.
+    """
     labels = {queue.name: _labels(queue, flavors) for queue in queues}
-    doors = [door for queue in queues for door in queue.local_queues if door.team == team and labels[queue.name]]
+    plain = {queue.name for queue in queues if all(flavors[each.flavor].resource == CPU for each in queue.flavors)}
+    doors = sorted((door for q in queues for door in q.local_queues if door.team == team), key=lambda door: door.name)
     return tuple(
         replace(
             each,
+            plain_queues=tuple(d.name for d in doors if d.namespace == each.name and d.cluster_queue in plain),
             plain_machines={
                 door.name: labels[door.cluster_queue]
-                for door in sorted(doors, key=lambda door: door.name)
-                if door.namespace == each.name
+                for door in doors
+                if door.namespace == each.name and labels[door.cluster_queue]
             },
         )
         for each in namespaces

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,9 +13,10 @@ import pytest
 from berth.adopt.api_objects import InvalidInventory
 from berth.adopt.inventory import read_inventory
 from berth.cli.adopt.answer import adopt_inventory
+from berth.evaluate import evaluate_stack
 from tests.gke_answers import files
 from tests.google_answers import NUMBER
-from tests.stack_files import plan
+from tests.stack_files import ALL_STACKS, ROOT, plan
 
 Answers = dict[str, Any]
 Edit = Callable[[Answers], None]
@@ -51,6 +54,7 @@ def only_of_another_project(answers: Answers) -> None:
 
 
 BINDINGS = ("policy", "bindings")
+FUTURE = "future.json: future reservation 'reservations-december'"
 FIRST_POLICY = f"//cloudresourcemanager.googleapis.com/projects/{PROJECT}"
 CASES: dict[str, tuple[Edit, str]] = {
     "bindings that are an object": (
@@ -132,7 +136,7 @@ CASES: dict[str, tuple[Edit, str]] = {
     ),
     "a request whose start is a number": (
         entry("future.json", "timeWindow", "startTime", value=1764547200),
-        f"future.json: future reservation 'reservations-december': timeWindow has no startTime; {AS_IT_IS}",
+        f"future.json: future reservation 'reservations-december': timeWindow.startTime is not a text; {AS_IT_IS}",
     ),
     "a request without a zone": (
         entry("future.json", "zone", value=...),
@@ -146,6 +150,29 @@ CASES: dict[str, tuple[Edit, str]] = {
     "a request without a name": (
         entry("future.json", "name", value=...),
         f"future.json: a future reservation without a name; {AS_IT_IS}",
+    ),
+    "a count that is no number": (
+        entry("future.json", "specificSkuProperties", "totalCount", value="many"),
+        f"{FUTURE}: specificSkuProperties.totalCount is not a number; {AS_IT_IS}",
+    ),
+    "projects that are a number": (
+        entry("future.json", "shareSettings", value={"shareType": "SPECIFIC_PROJECTS", "projectMap": 7}),
+        f"{FUTURE}: shareSettings.projectMap is not an object; {AS_IT_IS}",
+    ),
+    "user labels that are a list": (
+        entry("alerts.json", "userLabels", value=["alert"]),
+        f"alerts.json: alert policy 'projects/{NUMBER}/alertPolicies/1000': userLabels is not an object of texts; "
+        f"{AS_IT_IS}",
+    ),
+    "reserved resources that are texts": (
+        replaced("future.json", '"reservedResources": [{', '"reservedResources": ["x", {'),
+        "future.json: future reservation 'reservations-spring': aggregateReservation.reservedResources is not a list "
+        f"of accelerators with their number; {AS_IT_IS}",
+    ),
+    "a GPU without a type": (
+        replaced("future.json", '"acceleratorType"', '"type"'),
+        f"{FUTURE}: specificSkuProperties.instanceProperties.guestAccelerators is not a list of GPUs with their type "
+        f"and number; {AS_IT_IS}",
     ),
     "a request in another project": (
         entry("future.json", "selfLink", value="https://www.googleapis.com/compute/v1/projects/other/zones/z/x/y"),
@@ -187,30 +214,6 @@ def test_dashboards_and_alerts_of_another_project_are_named_one_by_one() -> None
     ]
 
 
-ODD: dict[str, Edit] = {
-    "a count that is no number": entry("future.json", "specificSkuProperties", "totalCount", value="many"),
-    "a start that is no time": entry("future.json", "timeWindow", "startTime", value="soon"),
-    "reserved resources that are texts": replaced(
-        "future.json", '"reservedResources": [{', '"reservedResources": ["x", {'
-    ),
-    "a GPU without a type": replaced("future.json", '"acceleratorType"', '"type"'),
-    "projects that are a number": entry(
-        "future.json", "shareSettings", value={"shareType": "SPECIFIC_PROJECTS", "projectMap": 7}
-    ),
-    "user labels that are a list": entry("alerts.json", "userLabels", value=["alert"]),
-}
-"""Shapes that no check names; the program says which part it could not read, or reads the rest."""
-
-
-@pytest.mark.parametrize("claim", ODD)
-def test_an_unusual_shape_is_read_or_reported_without_traceback(claim: str) -> None:
-    try:
-        adopt_inventory(read_inventory(texts(ODD[claim])), "reservations")
-    except InvalidInventory as refused:
-        assert len(refused.lines) == 1
-        assert refused.lines[0].startswith("cannot read the files (")
-
-
 @pytest.mark.parametrize("file", ["policies.json", "accounts.json", "dashboards.json", "alerts.json", "future.json"])
 def test_an_empty_answer_is_no_fault(file: str) -> None:
     """As gcloud prints it for a project that has none."""
@@ -220,3 +223,45 @@ def test_an_empty_answer_is_no_fault(file: str) -> None:
 
     _, _, evaluation = adopt_inventory(read_inventory(texts(edit)), "reservations")
     assert [fault.line() for fault in evaluation.faults] == []
+
+
+_SETTINGS = ROOT / "tests" / "berth" / "full_fleets" / "Pulumi.settings.yaml"
+_WRONG: tuple[object, ...] = ("text", ["a"], {"a": 1}, 7, True, [{}], [7], None)
+
+
+def _places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the paths of all values, of lists the first two entries only."""
+    if path:
+        yield path
+    entries = enumerate(value[:2]) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+    for step, each in entries:
+        yield from _places(each, (*path, step))
+
+
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("stack", ["reservations", "settings"])
+def test_a_value_of_another_type_is_named_by_its_place(stack: str, part: int) -> None:
+    """Each field of each answer that Google gives, with values of other types; the general line names no place."""
+    fleet = plan(stack) if stack in ALL_STACKS else evaluate_stack(str(_SETTINGS), _SETTINGS.parent).fleet_plan
+    assert fleet is not None
+    answers: Answers = {name: json.loads(text) for name, text in files(fleet, noise=True).items()}
+    fields = {
+        (file, tuple(step for step in path if isinstance(step, str))): (file, path)
+        for file, answer in answers.items()
+        if file != "objects.json"
+        for path in _places(answer)
+    }
+    chosen = random.Random(f"{stack} {part}").sample([*fields.values()], 16)
+    for index, (file, path) in enumerate(chosen):
+        changed = copy.deepcopy(answers[file])
+        place: Any = changed
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = _WRONG[index % len(_WRONG)]
+        try:
+            adopt_inventory(
+                read_inventory({name: json.dumps(each) for name, each in {**answers, file: changed}.items()}),
+                "reservations",
+            )
+        except InvalidInventory as refused:
+            assert not any("cannot read the files" in line for line in refused.lines), (path, refused.lines)

@@ -168,7 +168,7 @@ def test_pods_may_tolerate_other_taints() -> None:
 def test_pods_of_a_service_in_an_app_wrapper_keep_off_accelerators(
     kind: str, queue: str, resource: str, field: str, is_refused: bool
 ) -> None:
-    """Kueue gives such pods the toleration of the machines, and the policy refuses each of them."""
+    """Kueue gives such pods the toleration of the machines, and another policy would refuse each of them."""
     plan = hostile.fleet()
     (team,) = (each for each in plan.teams if each.name == "vision")
     plain = dict(team.namespaces[0].plain_machines["mixed"])
@@ -184,5 +184,5 @@ def test_pods_of_a_service_in_an_app_wrapper_keep_off_accelerators(
         "spec": {"components": [{"podSets": [{"path": "template.spec.template", "replicas": 1}], "template": service}]},
     }
     (finding,) = lint_documents([ManifestDocument("a.yaml", made)], LintContext(plan))
-    reported = [each.message for each in finding.problems if "berth-tolerations" in each.message]
+    reported = [each.message for each in finding.problems if "berth-wrappers" in each.message]
     assert bool(reported) is is_refused, finding.problems

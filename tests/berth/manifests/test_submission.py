@@ -70,3 +70,13 @@ def test_only_policies_that_know_the_queue_look_at_a_new_job_besides() -> None:
     ]
     assert others == ["berth-submission"]
     assert {each.name for each in objects(plan())} == {"submission", *(each.name for each in policies(plan()))}
+
+
+def test_it_has_no_rule_and_no_variable_that_only_another_request_needs() -> None:
+    made = next(each for each in objects(plan()) if each.name == "submission")
+    parts = [text for _, text in made.variables] + [text for text, _ in made.rules] + [str(made.concern)]
+    for other in ("request.", "oldObject", "jobsets", "kubeflow", "ray.io", "isDeletion", "isShared"):
+        assert not [text for text in parts if other in text], other
+    used = " ".join(parts)
+    assert not [name for name, _ in made.variables if f"variables.{name}" not in used]
+    assert len(made.rules) < sum(len(each.rules) for each in policies(plan()) if "jobs" in str(each.requests)) / 2

@@ -125,6 +125,7 @@ def test_flags_of_gcloud_reach_cluster_and_node_pools() -> None:
         ("--num-slices", "--num-slices has no value; write --num-slices=VALUE"),
         ("--num-slices=many", "--num-slices is 'many'; write a whole number"),
         ("--num-slices=$N", "--num-slices is '$N', and $N has no value; add --value N=…"),
+        ("--reservation='r", "a quote of the command is not closed; close it"),
         ("--reservation=r", "--spot and --reservation exclude each other; write one of them"),
     ],
 )
