@@ -30,7 +30,15 @@ PAGE = ROOT / "docs" / "architecture.md"
 SHORTHANDS = {
     "google": PULUMI,
     "alibaba": {"pulumi", "pulumi_alicloud", "pulumi_kubernetes"},
-    "base": {"berth.plan", "berth.clock", "berth.names", "berth.manifests", "berth.diagnostics", "berth.text"},
+    "base": {
+        "berth.plan",
+        "berth.clock",
+        "berth.calendar",
+        "berth.names",
+        "berth.manifests",
+        "berth.diagnostics",
+        "berth.text",
+    },
 }
 """Words of the page's table that stand for several rooms or packages."""
 

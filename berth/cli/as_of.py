@@ -1,19 +1,20 @@
-"""The option `--as-of DATE`, which every verb has that reads a stack: the day that its warnings compare dates with."""
+"""The option `--at DATE` (`--as-of`) of every verb that reads a stack: when guarantees hold and dates are compared."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from datetime import date
+from datetime import datetime
 from functools import wraps
 from typing import Annotated, Any
 
 import typer
 
-from berth.clock import as_of, on_day, parse_day
+from berth.clock import instant, on_day, parse_moment
 
 _Option = Annotated[
-    str | None, typer.Option("--as-of", metavar="DATE", help="Compare dates with this day instead of today.")
+    str | None,
+    typer.Option("--as-of", "--at", metavar="DATE", help="Plan and compare dates as of this day or time, not now."),
 ]
 
 
@@ -22,7 +23,7 @@ def with_as_of(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def run(*, as_of: str | None = None, **arguments: Any) -> None:
-        with on_day(_day(as_of)):
+        with on_day(_moment(as_of)):
             command(**arguments)
 
     signature = inspect.signature(command, eval_str=True)
@@ -31,10 +32,10 @@ def with_as_of(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _day(written: str | None) -> date:
-    """Return the day that is written, that of BERTH_AS_OF, or today; exit 2 if it is not a date."""
+def _moment(written: str | None) -> datetime:
+    """Return the day or time that is written, that of BERTH_AS_OF, or now; exit 2 if it is none."""
     try:
-        with on_day(parse_day(written) if written else None):
-            return as_of()
+        with on_day(parse_moment(written) if written else None):
+            return instant()
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--as-of") from None

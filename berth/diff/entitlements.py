@@ -9,6 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.diff.in_time.compare import CalendarChange, compare_calendars
 from berth.diff.kinds import ChangeKind
 from berth.diff.priorities import (
     PriorityChange,
@@ -129,6 +130,7 @@ class QuotaChanges(Struct, frozen=True):
     reclaim: tuple[ReclaimChange, ...] = ()
     stops: tuple[StopChange, ...] = ()
     likely_renames: tuple[QueueRename, ...] = ()
+    calendar: tuple[CalendarChange, ...] = ()
 
 
 def compare_fleet_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> QuotaChanges:
@@ -174,6 +176,7 @@ def compare_quotas(
         stops=tuple(compare_stops(old, new, stopped_teams)),
         likely_renames=tuple(find_likely_renames(old, new)),
         priority_order=priority_order(old, new),
+        calendar=tuple(compare_calendars(old, new)),
     )
 
 

@@ -11,6 +11,7 @@ from berth.diff.changes import Changes
 from berth.diff.entitlements import CohortQuotaChange, TeamChange, TeamQuotaChange
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
+from berth.diff.in_time.compare import calendar_parts
 from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange
 from berth.diff.rights.changes import RightChange
@@ -45,6 +46,8 @@ def headline(changes: Changes) -> str:
         parts += _quota_parts(quota_changes.entitlements, sign)
         if not any(each.guaranteed.delta for each in quota_changes.entitlements):
             parts += _cohort_parts(quota_changes.cohorts, sign)
+    losses += calendar_parts([each for each in quota_changes.calendar if each.takes])
+    gains += calendar_parts([each for each in quota_changes.calendar if each.gives and not each.takes])
     losses += [describe_referrer(each) for each in changes.referrers if each.is_other_cluster or each.room.delta < 0]
     losses += [each.sentence for each in changes.dependents]
     losses += [describe_queueing(quota_changes.queueing)] if quota_changes.queueing else []

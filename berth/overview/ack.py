@@ -10,6 +10,7 @@ from berth.diagnostics import join_words
 from berth.document import Block, Cell, Heading, Note, Share, Table
 from berth.evaluate import Evaluation
 from berth.manifests.quantities import quantity
+from berth.overview.calendar import calendar_blocks
 from berth.overview.fleet import team_table
 from berth.overview.problems import all_problems, left_out_note
 from berth.plan.ack import AckFleetPlan, QuotaNodePlan
@@ -40,6 +41,7 @@ def _fleet(plan: AckFleetPlan) -> Iterator[Block]:
     yield replace(teams, wide=(4, 5), once=(0, 6))
     if plan.quotas is not None:
         yield _tree_table(plan.quotas)
+    yield from calendar_blocks(plan)
     if jobs := list(job_placement(plan)):
         yield Note(jobs)
 

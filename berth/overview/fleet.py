@@ -9,6 +9,7 @@ from berth.cost.text import cost_blocks
 from berth.diagnostics import join_words
 from berth.document import Block, Cell, Heading, Lines, Note, Share, Table
 from berth.evaluate import Evaluation
+from berth.overview.calendar import calendar_blocks
 from berth.overview.cohorts import cohort_table
 from berth.overview.dynamic_slices import shape_table
 from berth.overview.forms import form_lines
@@ -54,6 +55,7 @@ def _plan_blocks(plan: FleetPlan) -> Iterator[Block]:
     ]
     yield Table("Compute classes", ("class", "", "from", "machine"), rows, numbers=(1,), once=(0,))
     yield later_table(plan)
+    yield from calendar_blocks(plan)
     yield from _quota_note(plan)
     yield worker_table(plan)
     yield _network_table(plan)

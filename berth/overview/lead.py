@@ -7,8 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from berth.calendar.timeline import format_moment
 from berth.diagnostics import join_words
 from berth.document import Block, Heading, Lines, Note, Table
+from berth.overview.calendar import next_boundaries
 from berth.overview.fleet import guarantee_text
 from berth.overview.lead_events import lead_events, run_limits
 from berth.plan.fleet import FleetPlan, PoolPlan
@@ -25,7 +27,7 @@ class LeadAnswer(Struct, frozen=True):
     """The answer for one team. `mine` has rows of queue, flavor, guaranteed, ceiling, noun and where machines are from.
 
     `stopped` says which queues are held or drained, and `events` are pairs of an event and what it does to a running
-    job.
+    job. `later` are the next changes of its guarantees: when, whose, flavor, before, after, noun.
     """
 
     team: str
@@ -36,6 +38,7 @@ class LeadAnswer(Struct, frozen=True):
     taken: tuple[str, ...]
     takes: tuple[str, ...]
     events: tuple[tuple[str, str], ...]
+    later: tuple[tuple[str, str, str, int, int, str], ...] = ()
 
 
 class _Shares(Struct, frozen=True):
@@ -74,6 +77,12 @@ def lead_answer(plan: FleetPlan, team: TeamPlan) -> LeadAnswer:
         taken=tuple(_by_queue(shares, _taken)) or ("nobody: no job of another queue or of higher priority can",),
         takes=takes or ("nothing beyond the guarantees: no queue may borrow, and nobody borrows from one",),
         events=tuple(lead_events(plan, team, queues, borrows=_borrows(shares))),
+        later=tuple(
+            (format_moment(each.at), timed.holder, timed.flavor, change.before, change.after, timed.noun)
+            for each in next_boundaries(plan)
+            for change in each.changes
+            if team.name in (timed := change.guarantee).teams
+        ),
     )
 
 
@@ -97,6 +106,8 @@ def lead_document(answer: LeadAnswer) -> Iterator[Block]:
     head = ("queue", "flavor", "guaranteed", "ceiling", "", "machines")
     yield Table("What is mine", head, answer.mine, numbers=(2, 3), once=(0,))
     yield Note(answer.stopped if answer.mine else (f"What is mine: nothing, {answer.team} has no queue",))
+    rows = [[*each[:3], str(each[3]), str(each[4]), each[5]] for each in answer.later]
+    yield Table("What changes later", ("at", "queue", "flavor", "guaranteed", "then", ""), rows, numbers=(3, 4))
     yield Lines("Who can take it, and when", answer.taken)
     yield Lines("What I can take", answer.takes)
     yield Table("What happens to a running job", ("event", "then"), answer.events)
@@ -113,6 +124,9 @@ def lead_as_json(answer: LeadAnswer) -> dict[str, Any]:
         "stopped": list(answer.stopped),
         "taken": list(answer.taken),
         "takes": list(answer.takes),
+        "later": [
+            dict(zip(("at", "holder", "flavor", "before", "after", "noun"), each, strict=True)) for each in answer.later
+        ],
         "events": [{"event": event, "then": then} for event, then in answer.events],
     }
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from berth.diagnostics import FieldPath, Problem, Problems
 from berth.parts.context import part_context, part_problems
 from berth.plan.admission_checks import AdmissionCheckPlan, ProvisioningConfigPlan
+from berth.plan.capacity import TimedGuarantee
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from berth.plan.teams import TeamPlan
 from berth.planner.context import PlanningContext
@@ -21,9 +22,11 @@ from berth.planner.queueing.flavors import FlavorGroup, flavor_plan, plan_flavor
 from berth.planner.queueing.priorities import plan_priorities
 from berth.planner.queueing.queues import plan_cluster_queues
 from berth.planner.queueing.quota_tree import accelerator_quotas
+from berth.planner.queueing.windows import planned_calendar
 from berth.rules.kueue import OBJECT_RULES
 from berth.rules.kueue.rule import find_violations
 from berth.validation import capacity, reachability, resource_rates
+from berth.validation.every_instant import at_every_instant
 from berth.validation.quota_claims import collect_claims
 
 _SECTIONS: Final = ("pools", "flavors", "priorities", "protect")
@@ -41,6 +44,7 @@ class QueuesPart(Struct, frozen=True, kw_only=True):
     cluster_queues: tuple[ClusterQueuePlan, ...]
     problems: tuple[Problem, ...]
     teams: tuple[TeamPlan, ...] = ()
+    calendar: tuple[TimedGuarantee, ...] = ()
 
 
 def plan_queues(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()) -> QueuesPart:
@@ -48,6 +52,15 @@ def plan_queues(name: str, arguments: Mapping[str, Any], known_problems: Sequenc
 
     A pool is described by the arguments of a NodePool; a reservation in its `capacity` is one of any owner, by name.
     """
+    part = _plan_queues(name, arguments, known_problems)
+
+    def again() -> tuple[Problem, ...]:
+        return _plan_queues(name, arguments, known_problems).problems
+
+    return replace(part, problems=at_every_instant(part.problems, again, part.calendar))
+
+
+def _plan_queues(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem]) -> QueuesPart:
     team = arguments.get("team")
     path: FieldPath = ("teams", str(team)) if team is not None else ()
     sections = {key: arguments[key] for key in _SECTIONS if key in arguments}
@@ -111,6 +124,7 @@ def _plan(context: PlanningContext) -> QueuesPart:
         cohorts=cohorts,
         cluster_queues=queues,
         problems=(),
+        calendar=planned_calendar(context),
     )
 
 

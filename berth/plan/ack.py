@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct, field
 
 from berth.plan.allowances import AllowancesPlan
+from berth.plan.capacity import TimedGuarantee
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan
 from berth.plan.nodes import Bounds, Taint
 from berth.plan.teams import TeamPlan
@@ -128,4 +129,5 @@ class AckFleetPlan(Struct, frozen=True, kw_only=True):
     quotas: QuotaNodePlan | None
     propagations: tuple[PropagationPlan, ...] = ()
     allowances: AllowancesPlan = field(default_factory=AllowancesPlan)
+    calendar: tuple[TimedGuarantee, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict[str, str])

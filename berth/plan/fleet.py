@@ -15,7 +15,7 @@ from berth.plan.admission_checks import (
     WorkerAccessPlan,
 )
 from berth.plan.allowances import AllowancesPlan
-from berth.plan.capacity import FutureReservationPlan, HeldPlan, WorkloadPolicyPlan
+from berth.plan.capacity import FutureReservationPlan, HeldPlan, TimedGuarantee, WorkloadPolicyPlan
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.configuration import ConfigurationPlan
 from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan, cluster_identifier
@@ -120,6 +120,7 @@ class FleetPlan(Struct, frozen=True, kw_only=True):
     multikueue_configs: tuple[MultiKueueConfigPlan, ...] = ()
     multikueue_clusters: tuple[MultiKueueClusterPlan, ...] = ()
     manager_access: WorkerAccessPlan | None = None
+    calendar: tuple[TimedGuarantee, ...] = ()
     operators: tuple[str, ...] | None = None
     """Operators of kinds of jobs (keys of OPERATORS) that somebody installed; None if that is not known."""
 

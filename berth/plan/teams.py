@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
+from berth.plan.capacity import TimedGuarantee
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import ClaimTemplatePlan, ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
 from berth.plan.policies import DEFAULT_MAX_GRACE
@@ -216,6 +217,11 @@ class QueueingPlan(Protocol):
     """The teams of a fleet and what they share, which every plan of a fleet has, wherever its machines are."""
 
     @property
+    def stack(self) -> str:
+        """The name of the stack."""
+        ...
+
+    @property
     def flavors(self) -> tuple[FlavorPlan, ...]:
         """The kinds of machines that queues have quota of."""
         ...
@@ -233,6 +239,11 @@ class QueueingPlan(Protocol):
     @property
     def cluster_queues(self) -> tuple[ClusterQueuePlan, ...]:
         """The queues of teams and shared queues."""
+        ...
+
+    @property
+    def calendar(self) -> tuple[TimedGuarantee, ...]:
+        """Guarantees that hold at some times only."""
         ...
 
     @property

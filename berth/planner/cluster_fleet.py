@@ -25,6 +25,7 @@ from berth.planner.queueing import flavors, priorities
 from berth.planner.queueing.admission_checks import PlannedChecks
 from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
+from berth.planner.queueing.windows import planned_calendar
 from berth.planner.tenancy import access, policies, teams
 from berth.planner.tenancy.exclusive import exclusive_domains
 from berth.planner.tenancy.run_limits import run_limits
@@ -108,6 +109,7 @@ def plan_cluster_fleet(
         flavors=flavor_plans,
         priorities=priorities.plan_priorities(context),
         cohorts=cohort_plans,
+        calendar=planned_calendar(context),
         cluster_queues=queue_plans,
         teams=team_plans,
         labels=gke.resource_labels(context),

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from berth import catalog
 from berth.catalog import Machine
 from berth.diagnostics import FieldPath, Problems, did_you_mean, format_value
+from berth.plan.capacity import TimedGuarantee
 from berth.spec.fleet import FleetSpec
 
 T = TypeVar("T")
@@ -22,7 +23,8 @@ class PlanningContext(Struct):
     is whether a queue, or a part of one, was omitted. `origins` maps `(kind, name)` of a planned object to its path in
     the stack file. `machines_exist` is True for a worker whose cluster exists. `written_project` and `written_region`
     are those of the stack file, where the spec has the ones of an existing GKE cluster. `pool_machines` are the
-    machines of the pools, once they were looked up.
+    machines of the pools, once they were looked up. `calendar` has the guarantees with windows, by
+    the path of their entries.
 
     A part of a fleet is planned without the rest: `named_reservations` maps the key of a reservation of which nothing
     but the name is known to it (None: only its resource knows the name), and `cluster_of_others` is whether the part
@@ -41,6 +43,7 @@ class PlanningContext(Struct):
     named_reservations: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     cluster_of_others: bool = False
     pool_machines: tuple[Machine, ...] | None = None
+    calendar: dict[FieldPath, TimedGuarantee] = field(default_factory=dict[FieldPath, TimedGuarantee])
 
     def resolve(self, section: str, name: str, entries: Mapping[str, T], path: FieldPath) -> T | None:
         """Return the entry `name`, to which `path` refers; else None, with a fault unless the entry was set aside."""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from berth.document import Lines
 from berth.overview.ack import job_placement, node_pool_table
+from berth.overview.calendar import calendar_blocks
 from berth.plan.ack import AckFleetPlan, QuotaNodePlan
 from berth.planner.ack.reclaim import reclaim_rules
 from berth.planner.queueing.preemption import describe_rules
@@ -37,7 +38,10 @@ def ack_body(plan: AckFleetPlan) -> ReportBody:
         relations=[
             Lines("As sentences", list(describe_rules(reclaim_rules(plan.quotas), len(plan.cluster_queues)))),
         ],
-        pools=[replace(node_pool_table(plan), title="Node pools and the source of their machines")],
+        pools=[
+            replace(node_pool_table(plan), title="Node pools and the source of their machines"),
+            *calendar_blocks(plan),
+        ],
     )
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from berth.diagnostics import join_words
 from berth.document import Cell, Lines, Table
+from berth.overview.calendar import calendar_blocks
 from berth.overview.fleet import later_table, pool_table, preemption_lines, team_table, worker_table
 from berth.overview.forms import form_lines
 from berth.plan.fleet import FleetPlan
@@ -47,6 +48,7 @@ def fleet_body(plan: FleetPlan) -> ReportBody:
             replace(pool_table(plan), title="Pools and the source of their machines"),
             replace(worker_table(plan), title="Workers: capacity and share of the guarantees"),
             later_table(plan),
+            *calendar_blocks(plan),
         ],
     )
 

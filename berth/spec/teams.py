@@ -14,9 +14,11 @@ from berth.spec.base import (
     NullIsEmpty,
     Section,
     Sequence,
+    Text,
     default_field,
     unique_items,
 )
+from berth.spec.cluster import Recurrence
 from berth.spec.core import AfterValidator, Handler, SchemaBuilder, with_json_schema
 from berth.spec.model import Field
 from berth.spec.sentences import key_sentences
@@ -59,6 +61,34 @@ class PerAcceleratorSpec(Model):
     """Memory for each accelerator, such as `64Gi`."""
 
 
+Moment = Annotated[
+    str,
+    Text(
+        r"20[0-9]{2}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?",
+        'a day or a time, in quotes, such as "2026-12-05" or "2026-12-05T18:00"',
+    ),
+]
+TimeZone = Annotated[str, Text(r"[A-Za-z][A-Za-z0-9_+/-]*", "a time zone such as Europe/Berlin, or UTC")]
+
+
+class GuaranteeWindowSpec(Model):
+    """A time in which another amount is guaranteed."""
+
+    guaranteed: AmountField
+    """What is guaranteed in the window, instead of the `guaranteed` beside `windows`."""
+    from_: Moment | None = Field(default=None, alias="from")
+    """Begin, in quotes: a day (its beginning) or a time, in `timeZone` unless it ends in `Z` or an offset. By default
+    the window has always been open."""
+    until: Moment | None = None
+    """End, in quotes, as `from`: the first instant after the window. By default the window stays open."""
+    time_zone: TimeZone = "UTC"
+    """Time zone of `from` and `until`, such as `Europe/Berlin`. A recurring window keeps its time of day there when
+    clocks change."""
+    recurrence: Recurrence | None = None
+    """Recurrence rule (RFC 5545) of a window whose first time is `from` to `until`, spelled as that of
+    `cluster.maintenance.window`: `FREQ=WEEKLY;BYDAY=SA,SU`, daily or weekly, with `UNTIL=20270331` to end it."""
+
+
 class QuotaSpec(Model):
     """A quota of one pool or flavor."""
 
@@ -72,6 +102,9 @@ class QuotaSpec(Model):
     """Maximum of what may be borrowed, as `guaranteed`, or `unlimited`. By default nothing."""
     lend: AmountField | None = None
     """Maximum of what may be lent, as `guaranteed`. By default all."""
+    windows: Sequence[GuaranteeWindowSpec] = Field(default=(), max_length=64)
+    """Times in which another amount is guaranteed; they must not overlap. A boundary takes effect with the `pulumi up`
+    after it (docs/how-to/guarantees-in-time.md)."""
     per_accelerator: PerAcceleratorSpec | None = None
     """Quota of cpu and memory that comes with each accelerator of this quota. By default the queue's or cohort's."""
 

@@ -16,6 +16,7 @@ from berth.rules.kueue.rule import ObjectRef
 from berth.validation import advice, capacity, reachability
 from berth.validation.capacity import check_accelerator_addresses
 from berth.validation.eligibility import check_eligibility
+from berth.validation.in_time import check_reserved_times
 from berth.validation.multikueue import note_one_worker_per_job, worker_path
 from berth.validation.quota_claims import FleetQuotaClaims, collect_claims
 from berth.validation.resource_rates import check_resource_rates
@@ -25,6 +26,7 @@ Check = Callable[[FleetQuotaClaims, Problems], None]
 MACHINE_CHECKS: tuple[Check, ...] = (
     capacity.check_guarantees,
     capacity.check_reserved_guarantees,
+    check_reserved_times,
     capacity.check_provisioning_limits,
     capacity.check_provisioning_room,
     capacity.check_addresses,

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from berth.diagnostics import FieldPath
+from berth.plan.capacity import TimedGuarantee
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, QuotaPlan
 from berth.plan.teams import TeamPlan
@@ -29,6 +30,9 @@ class FleetQuotas(Protocol):
 
     @property
     def teams(self) -> tuple[TeamPlan, ...]: ...  # noqa: D102
+
+    @property
+    def calendar(self) -> tuple[TimedGuarantee, ...]: ...  # noqa: D102
 
 
 P = TypeVar("P", bound=FleetQuotas, covariant=True)

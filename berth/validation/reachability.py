@@ -69,10 +69,12 @@ def cohort_quota(cohort: str | None, flavor: str) -> str:
 def check_queues_can_admit(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
     """Report queues without a flavor that has nodes, and queues with nothing guaranteed and nothing to borrow.
 
-    Guarantees without nodes are reported by `berth.validation.capacity`.
+    The latter is a warning for a queue with windows, which has a guarantee at another time. Guarantees without nodes
+    are reported by `berth.validation.capacity`.
     """
     capacity = {f.name: f.capacity.max for f in claims.plan.flavors}
     unpromised = {flavor.name for flavor in claims.plan.flavors if not flavor.promised}
+    in_time = {each.holder for each in claims.plan.calendar}
     for queue_claims in claims.by_queue.values():
         path = (*queue_claims[0].path, "flavors")
         if any(c.quota.nominal for c in queue_claims):
@@ -81,7 +83,14 @@ def check_queues_can_admit(claims: QuotaClaims[FleetQuotas], problems: Problems)
             problems.fault(
                 "no-nodes", path, "no flavor of this queue has nodes; write a size above 0 in one of its pools"
             )
-        elif not any(claims.quota_node(c).potential_available for c in queue_claims):
+        elif any(claims.quota_node(c).potential_available for c in queue_claims):
+            continue
+        elif queue_claims[0].label in in_time:
+            message = (
+                "nothing is guaranteed and nothing can be borrowed: no job is admitted; write borrow to let it wait"
+            )
+            problems.warning("window-empty", path, f"{message} for idle machines")
+        else:
             first = next((c for c in queue_claims if c.flavor in unpromised and c.queue.cohort), None)
             remedy = cohort_quota(first.queue.cohort, first.flavor) if first else "write guaranteed"
             message = f"nothing is guaranteed and nothing can be borrowed: no job is ever admitted; {remedy}"

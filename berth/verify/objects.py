@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
+from berth.calendar.timeline import format_moment, last_change
+from berth.clock import instant
 from berth.diagnostics import join_words
 from berth.jobs.quantities import parse_quantity
 from berth.manifests import kueue
@@ -195,10 +197,19 @@ def _queue_meaning(plan: FleetPlan, kind: str, name: str, path: _Path, before: s
         flavor, resource = path[-4], path[-2] if isinstance(path[-2], str) else ""
         what = {"nominalQuota": "is guaranteed", "borrowingLimit": "may borrow", "lendingLimit": "lends at most"}
         shown = (after if after != _MISSING else "without limit", before if before != _MISSING else "without limit")
-        return f"{name} {what.get(str(field), 'has')} {shown[0]} instead of {shown[1]} {resource} of {flavor}"
+        passed = _passed_boundary(plan, name, str(flavor), after) if field == "nominalQuota" else ""
+        return f"{name} {what.get(str(field), 'has')} {shown[0]} instead of {shown[1]} {resource} of {flavor}{passed}"
     if field == "clusterQueue":
         return f"its jobs wait in {after} instead of {before}"
     return "its jobs are admitted, preempted or shared otherwise than berth plan and admit say"
+
+
+def _passed_boundary(plan: FleetPlan, queue: str, flavor: str, live: str) -> str:
+    """Return that a boundary was not deployed, where the cluster has what was guaranteed before it."""
+    timed = next((each for each in plan.calendar if (each.queue, each.flavor) == (queue, flavor)), None)
+    if timed is None or (last := last_change(timed, instant())) is None or live != str(last[1]):
+        return ""
+    return f": that of before {format_moment(last[0])}, which was not deployed; run pulumi up --stack {plan.stack}"
 
 
 def _users(plan: FleetPlan, kind: str, name: str) -> str:

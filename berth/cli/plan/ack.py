@@ -6,6 +6,7 @@ from typing import Any
 
 from berth.cli.plan.fleet import bounds_as_json
 from berth.evaluate import Evaluation
+from berth.overview.calendar import calendar_as_json
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, PropagationPlan, QuotaNodePlan
 from berth.plan.teams import TeamPlan
 
@@ -26,6 +27,7 @@ def ack_plan_as_json(evaluation: Evaluation) -> dict[str, Any]:
         "quotaTree": None if plan.quotas is None else _node(plan.quotas),
         "propagations": [_propagation(each) for each in plan.propagations],
         "teams": [_team(each) for each in plan.teams],
+        "calendar": calendar_as_json(plan),
         "leftOut": list(evaluation.left_out),
         "problems": [each.as_json() for each in evaluation.problems],
     }

@@ -7,6 +7,7 @@ from typing import Any
 from berth.cli import prices as costs
 from berth.cost.fleet import FleetCost
 from berth.evaluate import Evaluation
+from berth.overview.calendar import calendar_as_json
 from berth.overview.fleet import priority_machine, provisioning_model
 from berth.overview.forms import form_ceilings
 from berth.plan.capacity import HeldPlan
@@ -37,6 +38,7 @@ def fleet_plan_as_json(evaluation: Evaluation, cost: FleetCost | None = None) ->
         "teams": [_team(t) for t in plan.teams] if plan else [],
         "networks": [each for p in clusters for each in _networks(p)],
         "workers": [_worker(each) for each in plan.workers] if plan else [],
+        "calendar": calendar_as_json(plan) if plan else [],
         **priced,
         "leftOut": list(evaluation.left_out),
         "problems": [p.as_json() for p in evaluation.problems],

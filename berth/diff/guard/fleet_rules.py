@@ -99,5 +99,6 @@ def _losses(plan: FleetPlan, steps: Sequence[PreviewStep]) -> Iterator[GuardedCh
     yield from accounts_lost_in_preview(steps, plan)
     yield from lost_capacity(steps, plan)
     resources = {flavor.name: flavor.resource for flavor in plan.flavors}
-    drained = {queue.name for queue in plan.cluster_queues if queue.stop_policy == "HoldAndDrain"}
-    yield from guarantees_lost_in_preview(steps, resources, plan.allowances, drained)
+    kept = {queue.name for queue in plan.cluster_queues if queue.stop_policy == "HoldAndDrain"}
+    kept |= {each.queue for each in plan.calendar}  # the stack file says until when they have no guarantee
+    yield from guarantees_lost_in_preview(steps, resources, plan.allowances, kept)

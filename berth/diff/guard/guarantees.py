@@ -117,7 +117,8 @@ def quota_number(quantity: object) -> int:
 def guarantees_lost_in_preview(
     steps: Iterable[PreviewStep], resources: Mapping[str, str], allowances: AllowancesPlan, kept: Collection[str] = ()
 ) -> Iterator[GuardedChange]:
-    """Yield the queues of a preview that stay without any guarantee; `kept` are drained by the new stack file."""
+    """Yield the queues of a preview that stay without any guarantee; `kept` are drained by the new stack file, or have
+    their guarantee at other times."""
     before, after, drained = guarantees_in_preview(steps, resources)
     for queue, had in vanished_guarantees(before, after):
         if queue not in drained and queue not in kept:

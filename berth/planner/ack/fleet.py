@@ -25,6 +25,7 @@ from berth.planner.context import PlanningContext
 from berth.planner.queueing import cohorts, flavors, priorities, queues
 from berth.planner.queueing.local_queues import serving_paths
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
+from berth.planner.queueing.windows import planned_calendar
 from berth.planner.tenancy import teams
 from berth.spec.ack import AckFleetSpec
 from berth.spec.fleet import FleetSpec
@@ -140,6 +141,7 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
         ),
         priorities=priorities.plan_priorities(context),
         cohorts=cohort_plans,
+        calendar=planned_calendar(context),
         cluster_queues=queue_plans,
         teams=team_plans,
         quotas=elastic_quota_tree(queue_plans, cohort_plans) if has_tree else None,

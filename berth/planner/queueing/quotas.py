@@ -14,6 +14,7 @@ from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing.amounts import CPU, MEMORY, resource_quotas, to_accelerators
 from berth.planner.queueing.flavors import FlavorGroup
+from berth.planner.queueing.windows import amount_in_force
 from berth.spec.amounts import ZERO_AMOUNT, Amount
 from berth.spec.teams import PerAcceleratorSpec, QuotaSpec
 
@@ -95,6 +96,8 @@ def _flavor_request(
         return None
     flavor, maximum = target
     nominal = to_accelerators(context, spec.guaranteed, flavor, maximum, (*path, "guaranteed"))
+    if spec.windows:
+        nominal = amount_in_force(context, spec, flavor, maximum, path, nominal)
     if owner.parent_cohort is None:
         _reject_limits(context, owner, spec, path)
         sharing: _SharingLimits | None = _SharingLimits(0, 0)
@@ -102,6 +105,8 @@ def _flavor_request(
         sharing = _cohort_limits(context, spec, flavor, maximum, path)
     if nominal is None or sharing is None:
         return None
+    if spec.windows and sharing.lending is not None:
+        sharing = sharing._replace(lending=min(sharing.lending, nominal))  # Kueue refuses to lend what is not there
     limits = QuotaLimits(nominal=nominal, borrowing_limit=sharing.borrowing, lending_limit=sharing.lending)
     return FlavorQuotaRequest(path, flavor, spec, limits)
 

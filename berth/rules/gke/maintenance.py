@@ -8,11 +8,11 @@ without 48h maintenance availability"): what only the older rule refuses is a wa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
+from berth.calendar.recurrence import parsed_rule, recurs
 from berth.diagnostics import Severity, join_quoted
 
 SHORTEST_WINDOW: Final = timedelta(hours=4)
@@ -25,7 +25,6 @@ PERIOD: Final = timedelta(days=92)
 
 OLDER_PERIOD: Final = timedelta(days=32)
 
-_DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _TRIED: Final = 3 * 366
 """Days for which windows are counted: every pair of long and short months."""
 
@@ -39,39 +38,13 @@ def is_too_narrow(start: str, end: str, recurrence: str, period: timedelta = PER
     first, length = datetime.fromisoformat(start), datetime.fromisoformat(end) - datetime.fromisoformat(start)
     if length < SHORTEST_WINDOW:
         return True
-    if (rule := _parsed(recurrence)) is None:
+    if (rule := parsed_rule(recurrence)) is None:
         return None
-    begins = [first + timedelta(days=n) for n in range(_TRIED) if _recurs(rule, first.date(), n)]
+    begins = [first + timedelta(days=n) for n in range(_TRIED) if recurs(rule, first.date(), n)]
     windows = -(-NEEDED // length)  # that add up to what GKE needs, the last of them in part
     rest = NEEDED - (windows - 1) * length
     waits = (begins[n + windows] + rest - (begins[n] + length) for n in range(len(begins) - windows))
     return len(begins) <= windows or any(wait > period for wait in waits)
-
-
-def _parsed(recurrence: str) -> dict[str, str] | None:
-    """Return the parts of a rule by name, or None for one whose days are not counted here."""
-    parts = {name: value for name, _, value in (part.partition("=") for part in recurrence.split(";"))}
-    is_monthly = parts["FREQ"] == "MONTHLY"
-    day, number = rf"{'[1-4]' if is_monthly else ''}({'|'.join(_DAYS)})", "([1-9]|[12][0-9]|3[01])"
-    known = {"FREQ": ".+", "INTERVAL": "[1-9]", "BYDAY": f"{day}(,{day})*", "WKST": ".+"}
-    if is_monthly and "BYDAY" not in parts:
-        known["BYMONTHDAY"] = f"{number}(,{number})*"
-    return parts if all(re.fullmatch(known.get(name, ""), value) for name, value in parts.items()) else None
-
-
-def _recurs(rule: dict[str, str], first: date, days: int) -> bool:
-    """Return whether a window begins this many days after the first."""
-    today, interval = first + timedelta(days=days), int(rule.get("INTERVAL", "1"))
-    weekday = _DAYS[today.weekday()]
-    if rule["FREQ"] == "MONTHLY":
-        months = (today.year - first.year) * 12 + today.month - first.month
-        of_week, of_month = f"{(today.day + 6) // 7}{weekday}", rule.get("BYMONTHDAY", str(first.day))
-        is_day = of_week in rule["BYDAY"].split(",") if "BYDAY" in rule else str(today.day) in of_month.split(",")
-        return months % interval == 0 and is_day
-    if rule["FREQ"] == "WEEKLY":
-        weeks = (days + first.weekday()) // 7
-        return weeks % interval == 0 and weekday in rule.get("BYDAY", _DAYS[first.weekday()]).split(",")
-    return days % interval == 0 and weekday in rule.get("BYDAY", weekday).split(",")
 
 
 _MOST_DAYS: Final = 90

@@ -70,7 +70,7 @@ def test_both_sides_of_a_diff_have_one_day(tmp_path: Path) -> None:
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_that_reads_a_stack_has_the_option(verb: str) -> None:
     text = CliRunner().invoke(app, [verb, "--help"]).stdout
-    assert ("--as-of DATE" in text) == (verb not in ("explain", "mcp", "schema"))
+    assert ("--as-of, --at DATE" in text) == (verb not in ("explain", "mcp", "schema"))
 
 
 @pytest.mark.parametrize("version", ["1.27", "1.45"])

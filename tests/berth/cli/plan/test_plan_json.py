@@ -104,6 +104,12 @@ SHAPE = record(
             clusterQueues=listed(record(name=TEXT, quotas=listed(QUOTA))),
         )
     ),
+    calendar=listed(
+        record(
+            at=TEXT, changes=listed(record(holder=TEXT, teams=listed(TEXT), flavor=TEXT, before=INT, after=INT)),
+            reservationsBegin=listed(TEXT), reservationsEnd=listed(TEXT), command=TEXT_OR_NULL,
+        )
+    ),
     leftOut={"type": "array", "items": {"type": "string"}},
     problems=listed(
         record(severity={"enum": ["fault", "warning", "note"]}, code=TEXT, place=TEXT, path=TEXT, message=TEXT)

@@ -1,0 +1,1 @@
+"""Changes of guarantees in time."""

@@ -1,0 +1,74 @@
+"""Prove a plan at every instant: guarantees in time are refused today if they break a rule at any boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from berth.calendar.timeline import Stretch, format_moment, stretches
+from berth.calendar.windows import EVER
+from berth.clock import at_instant, instant
+from berth.diagnostics import Problem, Severity
+from berth.plan.capacity import HeldPlan, TimedGuarantee
+
+_MOST_STATES: Final = 400
+"""Most sets of windows that are planned one by one."""
+_IN_TIME: Final = ("guarantee-without-machines", "window-empty")
+"""Warnings that are about an instant."""
+
+
+def at_every_instant(
+    problems: tuple[Problem, ...],
+    plan_again: Callable[[], tuple[Problem, ...]],
+    calendar: Sequence[TimedGuarantee],
+    held: Iterable[HeldPlan] = (),
+) -> tuple[Problem, ...]:
+    """Return the problems of a plan, and the faults that it has at other instants, each with the first of them.
+
+    `plan_again` returns the problems of the same stack file at another `berth.clock.instant`. Each set of windows and
+    reservations that holds together from now on is planned once, so all instants are proved and not a sample of them.
+    """
+    reserved = [each for each in held if each.start and each.pools]
+    if not calendar and not reserved:
+        return problems
+    found = [each for each in stretches(calendar, reserved) if each.end > instant()]
+    states = _states(found)
+    if len(states) > _MOST_STATES:
+        message = (
+            f"have {len(states)} sets of windows at different times, more than the {_MOST_STATES} that Berth proves; "
+            "write fewer different windows"
+        )
+        return (*problems, Problem(Severity.FAULT, "guarantee-window", ("teams",), message))
+    by_state: list[tuple[Stretch, tuple[Problem, ...]]] = []
+    for state in states:
+        with at_instant(max(state.start, instant())):
+            by_state.append((state, problems if state is states[0] else plan_again()))
+    common = set(problems).intersection(*(each for _, each in by_state))
+    kept = [each for each in problems if each in common or not _is_in_time(each)]
+    return (*kept, *_dated(by_state, common))
+
+
+def _states(found: Iterable[Stretch]) -> list[Stretch]:
+    """Return the first stretch with each set of windows and reservations."""
+    first: dict[object, Stretch] = {}
+    for stretch in found:
+        first.setdefault((stretch.windows, stretch.reserved), stretch)
+    return list(first.values())
+
+
+def _is_in_time(problem: Problem) -> bool:
+    return problem.severity == Severity.FAULT or problem.code in _IN_TIME
+
+
+def _dated(by_state: Iterable[tuple[Stretch, tuple[Problem, ...]]], common: set[Problem]) -> Iterator[Problem]:
+    """Yield each problem of some instants once, with the first of them."""
+    seen: set[tuple[str, object]] = set()
+    for state, problems in by_state:
+        is_later = state.start > instant() or state.end == EVER
+        when = f"at {format_moment(state.start)}" if is_later else f"until {format_moment(state.end)}"
+        for problem in problems:
+            if _is_in_time(problem) and problem not in common and (problem.code, problem.path) not in seen:
+                seen.add((problem.code, problem.path))
+                yield replace(problem, message=f"{when}: {problem.message}")
