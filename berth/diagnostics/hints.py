@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -25,12 +25,15 @@ class ForeignKey(Struct, frozen=True):
     say: str = ""
     takes: str = ""
     like: str = r"[A-Za-z0-9][\w.@-]*"
+    values: Mapping[str, str] = {}
 
     def remedy(self, value: object) -> str:
         """Return what to do, after a semicolon; with what `value` tells in place of the example's."""
         if not self.write:
             return f"; remove it: {self.say}"
         name = value.rpartition("/")[2] if isinstance(value, str) else ""
+        if name in self.values:
+            return f"; write {self.values[name]}" + (f" ({self.say})" if self.say else "")
         range_ = _as_mapping(value)
         if self.takes and re.fullmatch(self.like, name):
             return f"; write {self.write.replace(self.takes, name)}" + (f" ({self.say})" if self.say else "")
@@ -50,6 +53,7 @@ _REPAIRS: tuple[Callable[[str], str], ...] = (
     lambda value: re.sub("[ _]+", "-", value.strip().lower()),
     lambda value: re.sub(r"(?<=\w)[ _.]+(?=\w)", "-", value.strip().lower()),
     lambda value: value.strip("“”\"'"),
+    lambda value: value.rstrip(",;"),
     lambda value: re.sub(r"(?<=\d)\s*[*×xX]\s*(?=\d)", "x", value),
     lambda value: value.removeprefix("v"),
     lambda value: re.sub("^(?:projects/|gs://)([^/]+)/?$", r"\1", value),  # a longer path may name another project

@@ -80,6 +80,8 @@ def _hint(key: str, place: FieldPath, known: list[str], root: type[Model], value
     belongs, a similar key, or the nearest ones.
     """
     home = home_of(key, place, root)
+    if key[0] in "+-" and key[1:].strip() in known:
+        return f"; remove the '{key[0]}' before '{key[1:].strip()}'"
     if hint := foreign_key_hint(key, known, value):
         return hint
     if home is not None and home[: len(place)] == place and home != place:
@@ -90,7 +92,7 @@ def _hint(key: str, place: FieldPath, known: list[str], root: type[Model], value
         return "; no key is allowed here"
     if len(known) <= MAX_KEYS:
         return f"; write one of {', '.join(known)}"
-    if home is not None and key != "name":  # what has a name is not what another entry's name means
+    if home is not None and home.count("<name>") <= len(place) // 2 and key != "name":  # no other entry's key or name
         return f"; it is a key of {'.'.join(map(str, home)) or 'berth:fleet'}: move it there"
     nearest = sorted(known, key=lambda each: -SequenceMatcher(None, key.lower(), each.lower()).ratio())[:_NEAREST]
     return f"; the nearest of {len(known)} keys are {', '.join(nearest)}; docs/stack-file.md lists all"
@@ -203,6 +205,8 @@ def _expected_text(value: Any, path: FieldPath, rule: Text | None) -> tuple[str,
 
 def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:
     value: object = error["input"]
+    if isinstance(value, str) and re.fullmatch(r"\d+ *(?:gpu|tpu|chip|accelerator|core|cpu)s?", value, re.IGNORECASE):
+        value = ""  # it counts something else
     number = re.match(r"\d+(?= ?(?:[A-Za-z]{3,}|Gi?B?)?$|\s)", value) if isinstance(value, str) else None
     quotes = ", without quotes" if number and number[0] == value else ""
     remedy = f"; write {number[0]}{quotes}" if number else ""
