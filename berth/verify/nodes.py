@@ -142,7 +142,9 @@ class NodeComparison:
         there = as_mapping(_at(node, "status", "allocatable"))
         for resource in sorted({*group.allocatable, *group.unknown_resources}):
             live = parse_quantity(resource, there[resource]) if resource in there else 0
-            predicted = group.amount(resource)
+            predicted, held = group.amount(resource), group.held.get(resource, 0)
+            # Kubernetes knows nothing of what checkpoints may take.
+            predicted = predicted if predicted is None else predicted + held
             if live is None:
                 self._note(group, name, resource, str(predicted), f"{there[resource]!s}", "it is not a quantity")
             elif predicted is None:
