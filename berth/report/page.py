@@ -76,6 +76,7 @@ def render_page(
         open_queues=_OPEN_QUEUES,
         usage=usage,
         trace=trace,
+        trace_pictures=[Markup(each) for each in (trace.over_time, trace.waits)] if trace else [],
         live=live,
         # Every text in the picture is escaped when it is drawn.
         usage_picture=Markup(usage_svg(usage)) if usage and usage.is_drawable else "",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
 from msgspec import Struct
 
 from berth.document import Block
@@ -15,6 +14,6 @@ class TraceView(Struct, frozen=True):
     """
 
     trace: str
-    over_time: Markup
-    waits: Markup
+    over_time: str
+    waits: str
     document: tuple[Block, ...]

@@ -156,8 +156,6 @@ def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
 
 def _trace(stack: str, file: pathlib.Path, prices: Prices | None) -> TraceView:
     """Return what a trace of jobs meets on the stack; print the problems, and exit 1 with a fault."""
-    from markupsafe import Markup
-
     from berth.cli.simulate import answer, output
     from berth.cli.simulate.picture import simulation_svg
     from berth.cli.simulate.wait_picture import waits_svg
@@ -170,8 +168,8 @@ def _trace(stack: str, file: pathlib.Path, prices: Prices | None) -> TraceView:
     summary = result.summaries[0]
     return TraceView(
         trace=file.name,
-        over_time=Markup(simulation_svg(summary)),
-        waits=Markup(waits_svg(summary)),
+        over_time=simulation_svg(summary),
+        waits=waits_svg(summary),
         document=tuple(output.trace_document(result)),
     )
 
