@@ -244,7 +244,8 @@ class KueueSpec(ControllerSpec):
     multi_kueue: MultiKueueSpec | None = None
     """How jobs are sent to workers."""
     feature_gates: Section[str, bool] = Field(default_factory=dict)
-    """Additional feature gates; Berth enables those that other keys need."""
+    """Additional feature gates. Berth enables those that other keys need, and disables `ReclaimablePods` where Kueue
+    queues JobSets or TrainJobs, which may run ended pods again (docs/tenancy.md)."""
 
     @check_model
     def _check_single_timeout(self) -> KueueSpec:

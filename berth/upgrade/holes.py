@@ -52,10 +52,11 @@ def judge_hole(hole: Hole, version: Version, evidence: Evidence) -> Judgement:
     if hole.closed_by is not None and _enforces(evidence.plan, hole.closed_by):
         return is_not(f"the admission policy {hole.closed_by} closes it")
     written: Mapping[str, bool] = evidence.plan.kueue.feature_gates if evidence.plan.kueue is not None else {}
-    for first, gate in hole.closed_by_gate.items():
-        gates = kueue_gates(".".join(map(str, version)))
-        if has_change(version, [first]) and gates is not None and gates.is_on(written, gate):
-            return is_not(f"the gate {gate} closes it")
+    gates = kueue_gates(dotted(version))
+    for closing, is_on in ((hole.closed_by_gate, True), (hole.closed_without_gate, False)):
+        for first, gate in closing.items():
+            if has_change(version, [first]) and gates is not None and gates.is_on(written, gate) is is_on:
+                return is_not(f"the gate {gate} closes it" if is_on else f"the gate {gate}, which is off, closes it")
     return judge(hole.usable, evidence)
 
 
@@ -82,11 +83,19 @@ def describe_open_holes(release: str, plan: FleetPlan) -> str | None:
     if not found:
         return None
     version = parse_release(release)
-    told = [f"{each.hole.says} ({each.name}, fixed in {each.hole.fixed_after(version)})" for each in found]
-    newest = max(parse_release(each.hole.fixed_after(version)) for each in found)
+    fixes = [each.hole.fixed_after(version) for each in found]
+    told = [
+        f"{each.hole.says} ({each.name}, {f'fixed in {fix}' if fix else 'in every release'})"
+        for each, fix in zip(found, fixes, strict=True)
+    ]
+    remedies = [
+        f"{gate}: false under featureGates" for each in found for gate in each.hole.closed_without_gate.values()
+    ]
+    if newest := max((parse_release(fix) for fix in fixes if fix), default=None):
+        remedies.append(f"{dotted(newest)} or later")
     holes = pluralize(len(found), "known hole")
     return (
-        f"Kueue '{release}' has {holes} that this stack leaves open: {'; '.join(told)}; write {dotted(newest)} or later"
+        f"Kueue '{release}' has {holes} that this stack leaves open: {'; '.join(told)}; write {' and '.join(remedies)}"
     )
 
 

@@ -44,7 +44,8 @@ class Hole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A known hole of Kueue: against the quota, or against the service itself.
 
     Releases have it from `since` (default: all) until `fixed`. `usable` is a condition, by which teams of a stack can
-    use it. `closed_by` is Berth's admission policy that closes it, `closed_by_gate` a gate by the release that has it.
+    use it. `closed_by` is Berth's admission policy that closes it, `closed_by_gate` a gate by the release that has it,
+    `closed_without_gate` a gate that closes it where it is off.
     By `chance`, it happens without anybody who tries.
     """
 
@@ -54,6 +55,7 @@ class Hole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     since: Mapping[str, int] = field(default_factory=dict[str, int])
     closed_by: str | None = None
     closed_by_gate: Mapping[str, str] = field(default_factory=dict[str, str])
+    closed_without_gate: Mapping[str, str] = field(default_factory=dict[str, str])
     chance: bool = False
     harms: Literal["quota", "service"] = "quota"
 

@@ -43,9 +43,18 @@ GATED_SETTINGS: Final[tuple[tuple[str, str, Callable[[ConfigurationPlan], bool]]
 """Setting → the gate without which it has no effect or keeps Kueue from starting."""
 
 
+_OF_ENDED_PODS: Final = "ReclaimablePods"
+"""The gate by which Kueue gives back the quota of pods that ended well while their job runs."""
+_RUN_AGAIN: Final = frozenset(("jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob"))
+"""Integrations whose jobs may start again what ended well, which Kueue then does not count (holes.yaml)."""
+
+
 def implied_gates(plan: ConfigurationPlan, gates: Gates) -> dict[str, bool]:
-    """Return the gates that the configuration needs and that are off by default."""
-    return {gate: True for gate, _, is_used in GATED_SETTINGS if is_used(plan) and gates.default(gate) is False}
+    """Return the gates that the configuration needs otherwise than they are by default."""
+    needed = {gate: True for gate, _, is_used in GATED_SETTINGS if is_used(plan) and gates.default(gate) is False}
+    if gates.default(_OF_ENDED_PODS) and not _RUN_AGAIN.isdisjoint(plan.frameworks):
+        needed[_OF_ENDED_PODS] = False
+    return needed
 
 
 def check_known(plan: ConfigurationPlan, gates: Gates) -> Iterator[FieldError]:

@@ -45,6 +45,16 @@ def test_without_the_policies_the_holes_are_open() -> None:
     assert message.endswith("write 0.19.7 or later")
 
 
+def test_a_gate_that_is_on_again_opens_a_hole_without_a_fix() -> None:
+    written = plan_with({"kueue.featureGates": {"ReclaimablePods": True}})
+    assert usable("0.19.2", written) - usable("0.19.2", plan_with()) == {"jobs-that-ended-and-run-again"}
+    assert describe_open_holes("0.19.2", written) == (
+        "Kueue '0.19.2' has 1 known hole that this stack leaves open: a JobSet that starts its jobs again runs pods "
+        "whose quota was given back when they had ended well (jobs-that-ended-and-run-again, in every release); write "
+        "ReclaimablePods: false under featureGates"
+    )
+
+
 def test_a_policy_that_only_warns_closes_nothing() -> None:
     plan = plan_with()
     assert plan.policies is not None

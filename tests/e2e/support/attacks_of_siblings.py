@@ -142,6 +142,24 @@ def _grown_set(fleet: World) -> None:
         time.sleep(3)
 
 
+@attack("JobSets whose large job ended well, and that start all their jobs again for a small one that failed")
+def _ended_and_again(fleet: World) -> None:
+    for number in range(4):
+        made = job_set("vision", f"again-{number}", 1, 4)
+        (large,) = made["spec"]["replicatedJobs"]
+        small = {**job_set("vision", "x", 1, 1, 0)["spec"]["replicatedJobs"][0], "name": "small"}
+        small["template"]["spec"]["backoffLimit"] = 0
+        made["spec"] |= {"failurePolicy": {"maxRestarts": 1}, "replicatedJobs": [large, small]}
+        if not fleet.tries(MEMBER, made):
+            return
+        fleet.waits_for_pods("vision", 5, f"again-{number}")
+        for part, count, phase in (("part", 4, "Succeeded"), ("small", 1, "Failed")):
+            for each in fleet.running("vision", f"again-{number}-{part}")[:count]:
+                fleet.api.patch("Pod", "vision", f"{each['metadata']['name']}/status", {"status": {"phase": phase}})
+            time.sleep(4)
+        fleet.waits_for_pods("vision", 4, f"again-{number}-part")
+
+
 # --- services ---------------------------------------------------------------------------------------------------------
 
 

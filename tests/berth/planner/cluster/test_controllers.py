@@ -139,7 +139,7 @@ def test_every_kueue_key_reaches_the_configuration() -> None:
                 {"name": "model", "sourceKind": "Workload", "sourceLabelKey": "model", "trackedValues": ["bert"]}
             ],
         },
-        "featureGates": {"CustomMetricLabels": True, "PriorityBoost": True},
+        "featureGates": {"CustomMetricLabels": True, "PriorityBoost": True, "ReclaimablePods": False},
     }
 
 
@@ -165,7 +165,7 @@ def test_feature_gates_are_only_in_the_configuration() -> None:
     """Kueue refuses to start with some in the chart's own list too."""
     plan = small.plan(with_kueue(ALL))
     assert "featureGates" not in values(plan)["controllerManager"]
-    assert written({}).get("featureGates") is None
+    assert written(_JOBS_ALONE).get("featureGates") is None
 
 
 def test_the_helm_version_is_pinned() -> None:
@@ -176,6 +176,19 @@ def test_the_helm_version_is_pinned() -> None:
 
 
 # --- what follows -----------------------------------------------------------------------------------------------------
+
+
+_JOBS_ALONE: dict[str, Any] = {"integrations": {"frameworks": ["batch/job"]}}
+
+
+@pytest.mark.parametrize("framework", ["jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob"])
+def test_jobs_that_start_again_keep_the_quota_of_pods_that_ended(framework: str) -> None:
+    of_framework = {"integrations": {"frameworks": ["batch/job", framework]}}
+    assert written(of_framework)["featureGates"] == {"ReclaimablePods": False}
+    assert written({**of_framework, "featureGates": {"ReclaimablePods": True}})["featureGates"] == {
+        "ReclaimablePods": True
+    }
+    assert written({**of_framework, "version": "0.25.0"}).get("featureGates") is None  # no table has its gates
 
 
 def test_a_gate_is_switched_on_by_what_needs_it() -> None:
