@@ -20,8 +20,8 @@ PolicyRule = Callable[[FleetPlan], Iterable[Problem]]
 _MODULE = "berth_policy"
 _CACHE = "__pycache__"
 _TWICE = "is defined twice, so the first never runs; rename one, or remove it"
-_ENDS = ("_exit", "execv", "execve")
-"""Functions of `os` with which a process ends as if all was well."""
+_ENDS = [(module, name) for module in (os, sys.modules[os.name]) for name in ("_exit", "execv", "execve")]
+"""Functions with which a process ends as if all was well."""
 
 
 def policy_files(paths: Iterable[pathlib.Path]) -> tuple[list[pathlib.Path], list[Problem]]:
@@ -154,20 +154,27 @@ def _rebound_by_functions(file: pathlib.Path) -> set[str]:
 
 @contextmanager
 def policy_process(folder: pathlib.Path) -> Generator[None]:
-    """Run code of a policy in `folder`: what it prints goes to standard error, and it cannot end the process."""
+    """Run code of a policy in `folder`: what it and its children print goes to standard error, and it cannot end the
+    process.
+    """
 
     def refuse(*_: object, **__: object) -> NoReturn:
         raise SystemExit("it ends the process")
 
-    kept = {name: getattr(os, name) for name in _ENDS}
+    kept = [(module, name, getattr(module, name)) for module, name in (*_ENDS, (sys, "exit"))]
+    sys.stdout.flush()
+    output = os.dup(1)
     try:
-        for name in _ENDS:
-            setattr(os, name, refuse)
+        for module, name in _ENDS:
+            setattr(module, name, refuse)
+        os.dup2(2, 1)
         with chdir(folder), redirect_stdout(sys.stderr):
             yield
     finally:
-        for name, function in kept.items():
-            setattr(os, name, function)
+        os.dup2(output, 1)
+        os.close(output)
+        for module, name, function in kept:
+            setattr(module, name, function)
 
 
 def _is_meant_as_rule(value: object) -> bool:

@@ -26,6 +26,8 @@ class ResourceKind(StrEnum):
     """An alert policy of Cloud Monitoring."""
     ALERT_CONFIGURATION = "alert configuration"
     """The notification channels and labels that all alert policies have."""
+    CHECKPOINTING = "checkpointing"
+    """The right of multi-tier checkpointing to its bucket."""
     CLUSTER = "cluster"
     """A GKE or ACK cluster that this stack creates."""
     CONNECTION = "connection"

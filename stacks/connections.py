@@ -81,7 +81,7 @@ def _connect_existing(plan: FleetPlan, cluster_plan: ExistingClusterPlan, scope:
         kubeconfig = scope.kubeconfig
     elif cluster_plan.secret is not None:
         secret = pulumi.Config("berth").require_secret(cluster_plan.secret)
-        kubeconfig = kubeconfigs.of_a_cluster(f"berth:{cluster_plan.secret}", secret)
+        kubeconfig = kubeconfigs.of_a_cluster(f"berth:{cluster_plan.secret}", secret, cluster_plan.context)
     reached = replace(scope, kubeconfig=kubeconfig)
     provider = reached.existing_cluster_provider(cluster_identifier(cluster_plan), cluster_plan.context)
     no_server = pulumi.Output.from_input("")  # only the server of a worker is used, by its manager
@@ -163,7 +163,8 @@ def connect_worker(worker: WorkerPlan, scope: Scope) -> ClusterConnection:
         )
         kubeconfig = kubeconfigs.exported_kubeconfig(reference, worker.stack)
     else:
-        kubeconfig = pulumi.Config("berth").require_secret(worker.kubeconfig or "")
+        secret = pulumi.Config("berth").require_secret(worker.kubeconfig or "")
+        kubeconfig = kubeconfigs.of_a_cluster(f"worker '{worker.name}'", secret)
     provider = cluster_provider(
         f"{scope.prefix}kubernetes",
         kubeconfig=kubeconfig,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pulumi
-import yaml
 
+from berth.kubeconfig import KubeconfigError, cluster_of
 from berth.outputs import KUBECONFIG_OUTPUT
-from berth.yaml_loader import load_yaml
 
 
 def exported_kubeconfig(platform: pulumi.StackReference, stack: str) -> pulumi.Output[str]:
@@ -23,25 +22,26 @@ def exported_kubeconfig(platform: pulumi.StackReference, stack: str) -> pulumi.O
     return of_a_cluster(f"stack '{stack}'", platform.get_output(KUBECONFIG_OUTPUT).apply(require_text))
 
 
-def of_a_cluster(owner: str, kubeconfig: pulumi.Output[str]) -> pulumi.Output[str]:
+def of_a_cluster(owner: str, kubeconfig: pulumi.Output[str], context: str | None = None) -> pulumi.Output[str]:
     """Return a kubeconfig as a secret, once it names a cluster: with an empty one a provider uses the client's own.
 
     Raises RunError as `kubeconfig_server` does.
     """
 
     def require_server(text: str) -> str:
-        kubeconfig_server(owner, text)
+        kubeconfig_server(owner, text, context)
         return text
 
     return pulumi.Output.secret(kubeconfig.apply(require_server))
 
 
-def kubeconfig_server(owner: str, kubeconfig: str) -> str:
-    """Return the server URL of a kubeconfig's current context. Raises RunError if there is none."""
+def kubeconfig_server(owner: str, kubeconfig: str, context: str | None = None) -> str:
+    """Return the server URL of a kubeconfig's context, by default of its current one.
+
+    Raises RunError if there is none.
+    """
     try:
-        config = load_yaml(kubeconfig)
-        context = next(each["context"] for each in config["contexts"] if each["name"] == config["current-context"])
-        return str(next(each["cluster"]["server"] for each in config["clusters"] if each["name"] == context["cluster"]))
-    except (yaml.YAMLError, KeyError, TypeError, StopIteration):
-        message = f"the kubeconfig of {owner} has no current context that names a cluster's server"
+        return str(cluster_of(kubeconfig, context)["server"])
+    except KubeconfigError as error:
+        message = f"the kubeconfig of {owner} {error.reason}; store one with which kubectl get nodes works"
         raise pulumi.RunError(message) from None

@@ -11,7 +11,9 @@ from msgspec import Struct
 from berth import outputs
 from berth.plan.admission_checks import WorkerAccessPlan
 from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan
 from berth.plan.monitoring import MonitoringPlan
+from components.gke.checkpointing import Checkpointing
 from components.gke.compute_classes import ComputeClasses
 from components.kubernetes import KubernetesObject
 from components.kueue.admission_checks import AdmissionChecks
@@ -144,6 +146,8 @@ def _queueing(
     Cohorts(f"{prefix}cohorts", plan.cohorts, opts=opts, served_by=kueue, cluster=cluster)
     if plan.compute_classes:
         ComputeClasses(f"{prefix}compute-classes", plan.compute_classes, opts=opts, cluster=cluster)
+    if isinstance(plan.cluster, ClusterPlan) and plan.cluster.checkpointing is not None:
+        Checkpointing(f"{prefix}checkpointing", plan.cluster.checkpointing, opts=opts, cluster=cluster)
     checks = _admission_checks(connection, kueue, configs)
     teams = _tenancy(connection)
     namespaces = {name: namespace for team in teams.values() for name, namespace in team.namespaces.items()}

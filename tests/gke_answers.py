@@ -224,6 +224,7 @@ def _addons(cluster_plan: ClusterPlan) -> JSON:
         "lustre": "lustreCsiDriverConfig",
     }
     slices = ["sliceControllerConfig"] if cluster_plan.slice_controller else []
+    slices += ["highScaleCheckpointingConfig"] if cluster_plan.checkpointing is not None else []
     return {
         addon: {"enabled": True} for addon in [*(names[driver] for driver in cluster_plan.storage_drivers), *slices]
     }

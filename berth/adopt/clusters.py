@@ -12,6 +12,8 @@ from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import machine_type
 from berth.adopt.pool_settings import boot_disk
 from berth.adopt.pools import SYSTEM_POOL, scaling_bounds
+from berth.jobs.quantities import parse_quantity
+from berth.manifests.quantities import quantity
 
 _DRIVERS = {
     "gcsFuseCsiDriverConfig": "gcs-fuse",
@@ -56,9 +58,28 @@ def cluster_section(inventory: ClusterInventory, stack: str, not_adopted: list[N
     drivers = [driver for key, driver in _DRIVERS.items() if value_at(cluster_answer, f"addonsConfig.{key}.enabled")]
     drivers = [driver for driver in drivers if not (inventory.is_autopilot and driver in _AUTOPILOT_DRIVERS)]
     entry |= {"storageDrivers": drivers} if drivers else {}
+    entry |= _checkpointing(inventory, not_adopted)
     uses_gpudirect = any(value_at(each, "networkConfig.additionalNodeNetworkConfigs") for each in inventory.node_pools)
     multi_networking = value_at(cluster_answer, "networkConfig.enableMultiNetworking") and not uses_gpudirect
     return entry | ({"multiNetworking": True} if multi_networking else {})
+
+
+def _checkpointing(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> StackEntry:
+    """Return multi-tier checkpointing, whose settings are an object in the cluster."""
+    if not value_at(inventory.cluster, "addonsConfig.highScaleCheckpointingConfig.enabled"):
+        return {}
+    for settings in inventory.objects_of_kind("CheckpointConfiguration"):
+        machine = mapping_at(settings, "spec.nodeSelector").get("node.kubernetes.io/instance-type")
+        bucket, size = (value_at(settings, f"spec.{each}") for each in ("cloudStorageBucketName", "inMemoryVolumeSize"))
+        memory = parse_quantity("memory", size)
+        if machine and bucket and memory:
+            entry = {"bucket": bucket, "machineType": machine, "inMemoryVolumeSize": quantity("memory", memory)}
+            return {"checkpointing": entry}
+    why = (
+        "is on, and no CheckpointConfiguration selects nodes by their machine type; write cluster.checkpointing by hand"
+    )
+    not_adopted.append(NotAdopted("multi-tier checkpointing", why))
+    return {}
 
 
 def _authorized_networks(cluster_answer: ApiObject) -> StackEntry:

@@ -166,7 +166,10 @@ _TITLES: Final = {
         ),
         "Cluster settings",
     ),
-    **dict.fromkeys((ResourceKind.ACCESS, ResourceKind.TEAM_IDENTITY, ResourceKind.NODE_IDENTITY), "Access"),
+    **dict.fromkeys(
+        (ResourceKind.ACCESS, ResourceKind.CHECKPOINTING, ResourceKind.TEAM_IDENTITY, ResourceKind.NODE_IDENTITY),
+        "Access",
+    ),
     **dict.fromkeys((ResourceKind.ALERT, ResourceKind.ALERT_CONFIGURATION, ResourceKind.DASHBOARD), "Monitoring"),
 }
 """The title of each kind other than machines and reservations."""

@@ -47,7 +47,7 @@ def moved_to_cluster(old: TeamStackPlan, new: TeamStackPlan) -> Iterator[Guarded
 def _moved_in_preview(plan: TeamStackPlan, steps: Sequence[PreviewStep]) -> Iterator[GuardedChange]:
     """Yield that in a preview the provider is one of another cluster, or the platform of an existing cluster another.
 
-    A kubeconfig comes from the output of the platform, and its text does not say whether the cluster is another one.
+    A kubeconfig comes from the output of the platform, whose preview this stack does not see.
     """
     fields: dict[str, FieldEffect] = {}
     for step in steps:
@@ -55,7 +55,7 @@ def _moved_in_preview(plan: TeamStackPlan, steps: Sequence[PreviewStep]) -> Iter
         if not before or not after:
             continue
         if step.type == PROVIDER_TYPE:
-            found = [*_changed("clusterIdentifier", before, after), *redirected(before, after)]
+            found = [*_changed("clusterIdentifier", before, after), *redirected(step)]
         elif step.type == STACK_REFERENCE and not plan.is_on_google:
             found = _changed("name", before, after, "platform")
         else:

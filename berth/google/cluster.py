@@ -144,6 +144,7 @@ def _standard(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
         "addons_config": {
             **{_DRIVERS[each]: {"enabled": each in plan.storage_drivers} for each in drivers},
             **({"slice_controller_config": {"enabled": True}} if plan.slice_controller else {}),
+            **({"high_scale_checkpointing_config": {"enabled": True}} if plan.checkpointing else {}),
         },
         "node_pool_defaults": {"node_config_defaults": {"gcfs_config": {"enabled": plan.image_streaming}}},
         "cluster_autoscaling": standard_autoscaling(plan, service_account),

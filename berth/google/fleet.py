@@ -21,6 +21,7 @@ from berth.google.monitoring import alert_policy, dashboard
 from berth.google.network import webhook_firewall
 from berth.google.node_pool import node_pool
 from berth.google.reservation import reservation
+from berth.google.service_accounts import checkpoint_writer
 from berth.google.services import enabled_service
 from berth.google.team_identity import cluster_viewers
 from berth.google.workload_policy import workload_policy
@@ -242,7 +243,10 @@ class _ClusterResources:
             yield self._resource(ResourceKind.ALERT, each.key, make, "views", f"{each.key}-alert")
 
     def _identities(self, project: str) -> Iterator[FleetResource]:
-        access = self._plan.access
+        access, cluster = self._plan.access, self._plan.cluster
+        if isinstance(cluster, ClusterPlan) and cluster.checkpointing is not None:
+            kind = ResourceKind.CHECKPOINTING
+            yield self._resource(kind, kind.value, partial(checkpoint_writer, cluster.checkpointing), role="writer")
         if access is not None and access.in_project and (access.owners or access.teams):
             yield self._resource(ResourceKind.ACCESS, "access", partial(cluster_viewers, access, project))
         for team in self._plan.teams:

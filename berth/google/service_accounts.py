@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from berth.plan.gke import ServiceAccountPlan
+from berth.plan.gke import CheckpointingPlan, ServiceAccountPlan
 from berth.registration import Registration
 
 
@@ -26,3 +26,16 @@ def project_role(project: str, role: str, member: object) -> Registration:
 def project_roles(project: str, roles: Iterable[str], member: object) -> dict[str, Registration]:
     """Return one binding for each role (roles/logging.logWriter), by the end of its name (logging.logWriter)."""
     return {role.removeprefix("roles/"): project_role(project, role, member) for role in sorted(roles)}
+
+
+def bucket_role(bucket: str, role: str, member: object) -> Registration:
+    """Return the binding of a role on a bucket; other members of the role stay."""
+    return Registration(
+        type="gcp:storage/bucketIAMMember:BucketIAMMember",
+        arguments={"bucket": bucket, "role": role, "member": member},
+    )
+
+
+def checkpoint_writer(plan: CheckpointingPlan) -> Registration:
+    """Return the right of GKE's driver to copy checkpoints to the bucket, and to read them there."""
+    return bucket_role(plan.bucket, "roles/storage.objectUser", plan.member)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from berth.google.service_accounts import project_role, service_account
+from berth.google.service_accounts import bucket_role, project_role, service_account
 from berth.plan.teams import AccessPlan, TeamPlan
 from berth.registration import Registration
 
@@ -51,10 +51,7 @@ def team_grants(plan: TeamPlan, project: str, account_member: object | None) -> 
         for role in sorted(identity.roles):
             grants.project_roles[f"{role.removeprefix('roles/')}{suffix}"] = project_role(project, role, member)
         for bucket, role in sorted(identity.buckets.items()):
-            grants.buckets[f"bucket/{bucket}{suffix}"] = Registration(
-                type="gcp:storage/bucketIAMMember:BucketIAMMember",
-                arguments={"bucket": bucket, "role": role, "member": member},
-            )
+            grants.buckets[f"bucket/{bucket}{suffix}"] = bucket_role(bucket, role, member)
         for owner, secret in sorted({(each.project, each.secret) for each in identity.secrets}):
             grants.secrets[f"secret/{owner}/{secret}{suffix}"] = Registration(
                 type="gcp:secretmanager/secretIamMember:SecretIamMember",

@@ -19,12 +19,16 @@ from berth.plan.node_settings import INTERFACES, NETWORK_RESOURCE
 
 FUSE_VOLUMES: Final = "gke-gcsfuse/volumes"
 """Annotation of pods whose Cloud Storage FUSE volumes need GKE's sidecar."""
-_SIDECAR: Final = {"cpu": 250, "memory": 256 * 2**20, "ephemeral-storage": 5 * 2**30}
+FUSE_DRIVER: Final = "gcsfuse.csi.storage.gke.io"
+"""CSI driver of Cloud Storage FUSE."""
+CACHE_VOLUME: Final = "gke-gcsfuse-cache"
+"""Volume of a pod in which the sidecar keeps files of buckets; without it, the storage of the node."""
+SIDECAR: Final = {"cpu": 250, "memory": 256 * 2**20, "ephemeral-storage": 5 * 2**30}
 """Requests of the sidecar by default: milli-cpu and bytes."""
 _ANNOTATIONS = ("metadata", "annotations")
 _OWN_NETWORKS = ("", "default", "pod-network")
 """Names of the network that every pod has, which is no device of its node."""
-_PREFIX = FUSE_VOLUMES.partition("/")[0]
+FUSE_PREFIX: Final = FUSE_VOLUMES.partition("/")[0]
 
 
 def added_requests(template: SourceValue) -> dict[str, int]:
@@ -42,7 +46,7 @@ def added_paths(template: SourceValue, requests: Mapping[str, int]) -> dict[str,
 
 def _sidecar_keys(resource: str) -> list[str]:
     """Return the annotations with the sidecar's request for a resource, and its limit."""
-    return [f"{_PREFIX}/{resource}-{part}" for part in ("request", "limit")]
+    return [f"{FUSE_PREFIX}/{resource}-{part}" for part in ("request", "limit")]
 
 
 # --- networks ---------------------------------------------------------------------------------------------------------
@@ -85,7 +89,7 @@ def sidecar_requests(template: SourceValue) -> dict[str, int]:
     if str(annotations.get(FUSE_VOLUMES)).lower() != "true":
         return {}
     requests = dict[str, int]()
-    for resource, default in _SIDECAR.items():
+    for resource, default in SIDECAR.items():
         amounts = dict[str, int]()
         for key in _sidecar_keys(resource):
             if key in annotations:

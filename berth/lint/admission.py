@@ -29,6 +29,7 @@ from berth.manifests.rules.volumes import CSI_DRIVERS
 from berth.manifests.rules.wrappers import COUNTED, RAY_JOB, SCALED, WITHOUT_PODS
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import TEAM_LABEL
+from berth.plan.gke import CHECKPOINT_DRIVER, ClusterPlan
 from berth.plan.policies import DEFAULT_MAX_GRACE, MOUNTED_BY_THE_NODE, PoliciesPlan
 from berth.plan.teams import NamespacePlan, TeamPlan
 
@@ -250,12 +251,15 @@ def _wrapped(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
 def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
     if not namespace.owned or team.isolation.pod_security == "privileged":
         return
-    allowed = team.settings.volume_types
+    allowed, policies = team.settings.volume_types, job.context.plan.policies
+    drivers = {*CSI_DRIVERS, *allowed, *(() if policies is None else policies.csi_drivers)}
+    if isinstance(job.context.plan.cluster, ClusterPlan):
+        drivers.add(CHECKPOINT_DRIVER)  # without the driver, the volume has a fault already
     for pods in job.job.settings:
         for volume in pods.volumes:
             driver = get_nested(volume.value, "csi", "driver")
             refused = [name for name in MOUNTED_BY_THE_NODE if name in as_mapping(volume.value) and name not in allowed]
-            if driver is not None and driver not in (*CSI_DRIVERS, *allowed):
+            if driver is not None and driver not in drivers:
                 refused.append(str(driver))
             for name in refused:
                 message = f"an inline volume of {name} is mounted by the node, beside the network policy"

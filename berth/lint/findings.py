@@ -19,9 +19,11 @@ from berth.jobs.values import get_nested
 from berth.jobs.volume_zones import VolumeZones
 from berth.lint import dws, local_queues, machines
 from berth.lint.admission import check_admission
+from berth.lint.around_pods.checkpoint_volumes import check_checkpoint_volumes
 from berth.lint.around_pods.checkpoints import check_checkpoints
 from berth.lint.around_pods.claims import check_claims
 from berth.lint.around_pods.dynamic_slices import check_dynamic_slices
+from berth.lint.around_pods.fuse_caches import check_fuse_caches
 from berth.lint.around_pods.networks import check_networks
 from berth.lint.around_pods.rollouts import check_claimed_volumes, check_rollout, warn_of_late_volumes
 from berth.lint.around_pods.surroundings import check_surroundings
@@ -29,9 +31,11 @@ from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.job_rules import (
     check_equal_completions,
     check_least,
+    check_manager,
     check_name,
     check_pod_group,
     check_refusals,
+    check_run_time,
 )
 from berth.lint.likely_queue import LikelyQueue, likely_queue
 from berth.lint.pod_rules import check_limits, check_pod_rules
@@ -221,6 +225,8 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     check_admission(submitted)
     check_least(submitted)
     check_equal_completions(submitted)
+    check_manager(submitted)
+    check_run_time(submitted)
     if not likely.is_only:
         check_limits(submitted)
         if job.pod_sets:
@@ -235,6 +241,8 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     check_networks(submitted)
     check_dynamic_slices(submitted)
     check_surroundings(submitted)
+    check_checkpoint_volumes(submitted)
+    check_fuse_caches(submitted)
     warn_of_late_volumes(submitted)
     check_claimed_volumes(submitted)
     faults_before = _count_faults(problems)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from berth.manifests import gke, gpu, kueue, monitoring, policies, roles, tenancy, worker_access
 from berth.manifests.serving.webhooks import webhook_patches
 from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan
 
 
 def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
@@ -21,6 +22,8 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
             yield from (manifest for _, manifest in gpu.driver_namespace(fleet.installers.dra))
     yield from _tenancy(fleet)
     yield from map(gke.compute_class, fleet.compute_classes)
+    if isinstance(fleet.cluster, ClusterPlan) and fleet.cluster.checkpointing is not None:
+        yield gke.checkpoint_configuration(fleet.cluster.checkpointing)
     if (manager_access := fleet.manager_access) is not None:
         yield from (manifest for _, manifest in worker_access.access_manifests(manager_access))
         yield worker_access.token_secret(manager_access)

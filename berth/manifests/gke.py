@@ -1,23 +1,28 @@
-"""Objects of GKE's own controllers, as plain dicts: additional networks of pods, compute classes.
+"""Objects of GKE's own controllers, as plain dicts: additional networks of pods, compute classes, checkpointing.
 
-`networking.gke.io/v1` as in GKE's networking API 34c617f, `cloud.google.com/v1` as in its compute-class API 8067eae.
+`networking.gke.io/v1` as in GKE's networking API 34c617f, `cloud.google.com/v1` as in its compute-class API 8067eae,
+`checkpointing.gke.io/v1` as in GKE's page on multi-tier checkpointing and its driver's source.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from berth.manifests.kueue import toleration
+from berth.manifests.quantities import quantity
 from berth.names import berth_labels
 from berth.plan.compute_classes import (
     ClassPriorityPlan,
     ComputeClassPlan,
 )
+from berth.plan.gke import CheckpointingPlan
 from berth.plan.node_settings import AcceleratorSubnetPlan
 
 Manifest = dict[str, object]
 
 NETWORKING_API: Final = "networking.gke.io/v1"
 COMPUTE_CLASS_API: Final = "cloud.google.com/v1"
+CHECKPOINTING_API: Final = "checkpointing.gke.io/v1"
 
 # --- networks ---------------------------------------------------------------------------------------------------------
 
@@ -80,6 +85,20 @@ def _reservations(plan: ClassPriorityPlan) -> Manifest:
         zones = sorted(each.zones)
         specific.append({"name": each.name} | _set_fields(project=each.project, reservationBlock=block, zones=zones))
     return {"affinity": plan.affinity} | _set_fields(specific=specific)
+
+
+# --- checkpointing ----------------------------------------------------------------------------------------------------
+
+
+def checkpoint_configuration(plan: CheckpointingPlan) -> Manifest:
+    """Return the settings of GKE's driver for multi-tier checkpointing; a cluster has one."""
+    spec: Manifest = {
+        "cloudStorageBucketName": plan.bucket,
+        "nodeSelector": {"node.kubernetes.io/instance-type": plan.machine_type},
+        "inMemoryVolumeSize": quantity("memory", plan.memory),
+    }
+    spec |= _set_fields(tolerations=[toleration(each) for each in plan.tolerations])
+    return _object(CHECKPOINTING_API, "CheckpointConfiguration", "checkpointing") | {"spec": spec}
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
         reserved.reserved_policy(kinds, plan.accelerators),
         affinity.affinity_policy(kinds, plan.exclusive),
         growth.growth_policy(kinds, elastic=plan.elastic),
-        volumes.volumes_policy(kinds),
+        volumes.volumes_policy(kinds, plan.csi_drivers),
         tolerations.tolerations_policy(kinds, plan.accelerators),
     ]
     if (of_operators := endings.endings_policy(kinds, plan.accelerators)) is not None:

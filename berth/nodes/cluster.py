@@ -9,7 +9,7 @@ from typing import Any
 from berth import catalog
 from berth.nodes.sources import NodeSource
 from berth.plan.fleet import FleetPlan
-from berth.plan.gke import ClusterPlan
+from berth.plan.gke import CheckpointingPlan, ClusterPlan
 from berth.yaml_loader import load_table
 
 
@@ -19,9 +19,17 @@ def storage_drivers(plan: FleetPlan) -> tuple[str, ...]:
     if not isinstance(cluster, ClusterPlan):
         return ()
     table = _table()["storage_drivers"]
-    added = [*cluster.storage_drivers, *(["secret-manager"] if cluster.secret_manager else [])]
+    addons = {"secret-manager": cluster.secret_manager, "checkpointing": cluster.checkpointing is not None}
+    added = [*cluster.storage_drivers, *(name for name, is_on in addons.items() if is_on)]
     always = [name for name, row in table.items() if cluster.mode in row.get("always", ())]
     return tuple(sorted({table[name]["name"] for name in (*always, *added)}))
+
+
+def checkpointing_of(plan: FleetPlan, machine_type: str) -> CheckpointingPlan | None:
+    """Return the multi-tier checkpointing of nodes of a machine type; None if they have no volume for it."""
+    settings = plan.cluster.checkpointing if isinstance(plan.cluster, ClusterPlan) else None
+    same = settings is not None and settings.machine_type == machine_type
+    return settings if same else None
 
 
 def runtime_classes(plan: FleetPlan) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from berth import catalog
-from berth.nodes.cluster import device_classes_of, runtime_classes, storage_drivers
+from berth.nodes.cluster import checkpointing_of, device_classes_of, runtime_classes, storage_drivers
 from berth.nodes.dynamic_slices import (
     flavor_slicing,
     healthy_parts,
@@ -70,7 +70,11 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
         written = {**source.pool.node_labels, **(source.node_pool.labels if source.node_pool else {})}
         labels = predicted_labels(facts, written, described=source.maker == "described")
         slicing = flavor_slicing(plan, source.pool.flavor)
-        resources = node_resources(source, image_streaming=facts["image_streaming"] == "true")
+        resources = node_resources(
+            source,
+            image_streaming=facts["image_streaming"] == "true",
+            checkpointing=checkpointing_of(plan, source.machine_type),
+        )
         yield NodeGroup(
             pool=pool.name,
             flavor=pool.flavor,
@@ -95,6 +99,7 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
             allocatable=resources.known,
             least=resources.least,
             taken=resources.taken,
+            held=resources.held,
             unknown_resources=resources.unknown,
             device_classes=device_classes_of(plan, source),
             networks=_networks(plan, source),

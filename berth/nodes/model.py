@@ -67,6 +67,8 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     bytes, others as counts; it is the most that Google's published formulas leave. `least` has what of that is certain
     beside the kernel and the system's pods, for resources of which they take a part that no source tells.
     `taken` is the part of `allocatable` that GKE's own pods certainly request: no other pod gets it.
+    `held` is the memory that checkpoints may take of a node (multi-tier checkpointing). No amount has it, though the
+    scheduler, which does not know of it, would place pods there.
     `unknown_resources` maps a resource to why its amount is unknown; nodes have no others, unless `open_reason` is set:
     then the nodes may have labels, taints and resources that no source tells, for that reason.
 
@@ -100,6 +102,7 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     allocatable: Mapping[str, int] = field(default_factory=dict[str, int])
     least: Mapping[str, int] = field(default_factory=dict[str, int])
     taken: Mapping[str, int] = field(default_factory=dict[str, int])
+    held: Mapping[str, int] = field(default_factory=dict[str, int])
     unknown_resources: Mapping[str, str] = field(default_factory=dict[str, str])
     device_classes: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     networks: tuple[str, ...] = ()

@@ -7,36 +7,49 @@ tells how much, so between the certain amounts and the formulas a request may fi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Final
 
 from msgspec import Struct
 
 from berth import catalog
 from berth.nodes.model import PODS
 from berth.nodes.sources import NodeSource
+from berth.plan.gke import CheckpointingPlan
 
 _GIB = 2**30
 _SSD_GIB = 375
 """Size of a local SSD in GiB, unless the machine has others (Compute Engine docs: Local SSD)."""
 _SYSTEM_STORAGE = Fraction("0.12")
 """The most of the storage for pods that the operating system takes: 11 % on a real n2-standard-4 with a 100 GB disk."""
+_CHECKPOINT_DRIVER: Final = {"cpu": 285, "memory": 466 * 2**20, "ephemeral-storage": 5 * _GIB}
+"""Requests of the driver's pod on each node with the volume of multi-tier checkpointing, and of its sidecar for buckets
+(high-scale-checkpointing, `pkg/multitier-controller/preparer.go`, read 2026-11-29; berth/jobs/gke_webhooks.py)."""
 _HUGEPAGE_BYTES = {"hugepages-2Mi": 2 * 2**20, "hugepages-1Gi": _GIB}
 
 
 class NodeResources(Struct, frozen=True):
     """Allocatable amounts of one node, why others are unknown, and the lower bounds of those that are not certain.
 
-    `taken` is what GKE's own pods certainly request of the known amounts.
+    `taken` is what GKE's own pods certainly request of the known amounts. `held` is what a volume in the node's memory
+    may take, which none of these amounts has.
     """
 
     known: dict[str, int]
     unknown: dict[str, str]
     least: dict[str, int]
     taken: dict[str, int]
+    held: dict[str, int]
 
 
-def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResources:
-    """Return the allocatable resources of a node: the most that pods may have beside what GKE reserves."""
+def node_resources(
+    source: NodeSource, *, image_streaming: bool, checkpointing: CheckpointingPlan | None = None
+) -> NodeResources:
+    """Return the allocatable resources of a node: the most that pods may have beside what GKE reserves.
+
+    `checkpointing` is set for nodes with the volume of multi-tier checkpointing.
+    """
     pool, machine = source.pool, source.machine
     vcpu, memory_gb = (machine.vcpu, machine.memory_gb) if machine and machine.vcpu else (pool.vcpu, pool.memory_gb)
     known: dict[str, int] = {}
@@ -77,7 +90,18 @@ def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResource
     # The nodes of an existing cluster need not run Workload Identity.
     own = catalog.SYSTEM_PODS_LEAST
     runs_own = size is not None and source.maker not in ("autopilot", "described") and not source.is_adopted
-    return NodeResources(known, unknown, least, {"cpu": own.cpu, "memory": own.memory} if runs_own else {})
+    taken, held = ({"cpu": own.cpu, "memory": own.memory} if runs_own else {}), dict[str, int]()
+    if checkpointing is not None and size is not None:
+        held = {"memory": checkpointing.memory}
+        taken = {each: taken.get(each, 0) + amount for each, amount in _CHECKPOINT_DRIVER.items() if each in known}
+        known |= _less(known, held)
+        least = _less(_less(least, held), _CHECKPOINT_DRIVER)
+    return NodeResources(known, unknown, least, taken, held)
+
+
+def _less(amounts: dict[str, int], parts: Mapping[str, int]) -> dict[str, int]:
+    """Return amounts without what is taken of them."""
+    return {each: max(0, amount - parts.get(each, 0)) for each, amount in amounts.items()}
 
 
 def _hugepages(source: NodeSource) -> dict[str, int]:

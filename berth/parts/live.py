@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from berth.catalog import region_of_zone
 from berth.diagnostics import Problem, Severity, format_value
+from berth.kubeconfig import KubeconfigError, cluster_of
 from berth.names import is_compute_name, is_dns_label, is_gke_name
 
 _CLUSTER_PATH: Final = re.compile(r"projects/([^/]+)/(?:locations|zones|regions)/([^/]+)/clusters/([^/]+)")
@@ -26,11 +27,13 @@ _FORMS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
         "the name of a reservation, such as the output `name` of a Reservation",
     ),
     "namespace": (is_dns_label, "the name of a namespace, such as the output `metadata.name` of a Namespace"),
-    "kubeconfig": (str.strip, "the kubeconfig as text, such as the output `kubeconfig` of a Cluster"),
 }
 """Live argument → what its value must be, as a test and in words. Those that are not listed take any text."""
 _PLACES: Final = {"project", "region", "zone", "zones"}
 """Plain arguments that say where a cluster is."""
+_KUBECONFIG: Final = (
+    "the text (not the path) of one with which kubectl get nodes works, such as the output `kubeconfig` of a Cluster"
+)
 
 
 def live_fault(key: str, value: object, plain: Mapping[str, Any], *, secret: bool = False) -> Problem | None:
@@ -39,12 +42,14 @@ def live_fault(key: str, value: object, plain: Mapping[str, Any], *, secret: boo
     The message of a `secret` value does not show it: the engine prints it as it is.
     """
     is_sound, wanted = _FORMS.get(key, (str.strip, "text, or an output that is text"))
+    if key == "kubeconfig":
+        return _kubeconfig_fault(value, plain, secret=secret)
     if key == "platform":
         is_right, wanted = isinstance(value, Mapping), "the output `platform` of a Fleet"
     else:
         is_right = isinstance(value, str) and is_sound(value)
     if not is_right:
-        shown = "is empty" if value == "" else f"{'a secret' if secret else _shown(key, value)} is something else"
+        shown = "is empty" if value == "" else f"{'a secret' if secret else _shown(value)} is something else"
         return Problem(Severity.FAULT, "bad-type", (key,), f"{shown}; write {wanted}")
     message = _contradiction(key, str(value), plain)
     if message is None:
@@ -55,11 +60,32 @@ def live_fault(key: str, value: object, plain: Mapping[str, Any], *, secret: boo
     return Problem(Severity.FAULT, "contradiction", (key,), shown)
 
 
-def _shown(key: str, value: object) -> str:
-    """Return the value for a message. The text of a kubeconfig is a secret."""
-    if isinstance(value, Mapping):
-        return "'an object'"
-    return f"'{'a text' if key == 'kubeconfig' and isinstance(value, str) else format_value(value)}'"
+def _shown(value: object) -> str:
+    return "'an object'" if isinstance(value, Mapping) else f"'{format_value(value)}'"
+
+
+def _kubeconfig_fault(value: object, plain: Mapping[str, Any], *, secret: bool) -> Problem | None:
+    """Return why a client would reach no cluster with it, or, with an empty one, that of its own kubeconfig."""
+    if not isinstance(value, str):
+        shown = f"{'a secret' if secret else _shown(value)} is something else"
+    else:
+        try:
+            cluster_of(value, _context(plain))
+        except KubeconfigError as error:
+            shown = error.reason
+        else:
+            return None
+    return Problem(Severity.FAULT, "bad-type", ("kubeconfig",), f"{shown}; write {_KUBECONFIG}")
+
+
+def _context(plain: Mapping[str, Any]) -> str | None:
+    """Return the context of an existing cluster in a fleet's arguments, which a provider uses for the current one."""
+    for step in ("fleet", "cluster", "existing"):
+        if step != "fleet" or step in plain:
+            inner: object = plain.get(step)
+            plain = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else {}
+    context: object = plain.get("context")
+    return context if isinstance(context, str) else None
 
 
 def _contradiction(key: str, value: str, plain: Mapping[str, Any]) -> str | None:

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan
-from berth.plan.nodes import Bounds, Taint
+from berth.plan.nodes import Bounds, Taint, Toleration
 from berth.spec.cluster import ClusterSettings
 from berth.spec.machines.pools import NodeSettings
 
@@ -145,6 +145,21 @@ NO_CLUSTER_SETTINGS: Final = ClusterSettings.model_construct()
 """Settings of a cluster for which a stack file writes none."""
 
 
+CHECKPOINT_DRIVER: Final = "multitier-checkpoint.csi.storage.gke.io"
+"""CSI driver of multi-tier checkpointing."""
+
+
+class CheckpointingPlan(Struct, frozen=True, kw_only=True):
+    """Multi-tier checkpointing: `memory` bytes of each node of `machine_type` are for checkpoints, copied to `bucket`.
+    GKE's driver runs there as `member`, with `tolerations` of their taints."""
+
+    bucket: str
+    machine_type: str
+    memory: int
+    member: str
+    tolerations: tuple[Toleration, ...] = ()
+
+
 class ClusterPlan(Struct, frozen=True, kw_only=True):
     """A regional GKE cluster. `mode` is standard or autopilot; `zones` empty lets GKE choose.
 
@@ -153,7 +168,8 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
     SEV_SNP, TDX) applies to every node, so the initial pool of GKE needs a `first_machine_type` that supports it.
     `settings` are keys of the stack file that the cluster reads as they are. `security_group`
     (gke-security-groups@<domain>) contains the groups with access to the cluster; `secret_manager` is the add-on that
-    mounts secrets, `slice_controller` the one that connects the TPU chips of a dynamic slice.
+    mounts secrets, `slice_controller` the one that connects the TPU chips of a dynamic slice, and `checkpointing` the
+    settings of the one for multi-tier checkpointing.
     """
 
     name: str
@@ -183,6 +199,7 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
     security_group: str | None = None
     secret_manager: bool = False
     slice_controller: bool = False
+    checkpointing: CheckpointingPlan | None = None
     webhook_firewall: WebhookFirewallPlan | None = None
 
 

@@ -73,7 +73,7 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     `elastic`, Kueue admits pods of a job that grows. `shared_queues` are the local queues of queues that several teams
     share; `ordered_queues` are those of them with a ceiling for each job. `audited` maps policies that only warn to the
     date until which they do. `exclusive` are the domains that a job may have to itself. `mixed_queues` are the local
-    queues with and without accelerators.
+    queues with and without accelerators. `csi_drivers` are those that the cluster has for pods of every team.
     """
 
     job_kinds: Mapping[str, tuple[str, ...]]
@@ -86,5 +86,6 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     ordered_queues: tuple[str, ...] = ()
     exclusive: tuple[ExclusivePlan, ...] = ()
     mixed_queues: tuple[str, ...] = ()
+    csi_drivers: tuple[str, ...] = ()
     audited: Mapping[str, str] = field(default_factory=dict[str, str])
     shared_run_limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])

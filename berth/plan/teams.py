@@ -11,11 +11,19 @@ from berth.plan.capacity import TimedGuarantee
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import ClaimTemplatePlan, ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
 from berth.plan.policies import DEFAULT_MAX_GRACE
+from berth.spec.machines.bucket_mounts import BucketMountSpec as BucketMountSpec
 from berth.spec.tenancy import TeamSettings
 
 SECRETS: Final = "team-secrets"
 """Name of the SecretProviderClass in each namespace of a team, which volumes of pods refer to."""
 
+
+READER_ROLES: Final = (
+    "roles/storage.objectViewer",
+    "roles/storage.legacyObjectReader",
+    "roles/storage.legacyBucketReader",
+)
+"""Roles on a bucket that let pods only read."""
 
 SERVICE_TYPES: Final = ("LoadBalancer", "NodePort", "ExternalIPs")
 """Service types besides ClusterIP, which a team must be granted."""

@@ -25,6 +25,15 @@ class SubmissionPlan(Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+class MountPlan(Struct, frozen=True, kw_only=True):
+    """A volume of a pod, with its fields of the Pod API; `path` is its folder, None if no container mounts it."""
+
+    name: str
+    volume: Mapping[str, object]
+    path: str | None = None
+    read_only: bool = False
+
+
 class PodPlan(Struct, frozen=True, kw_only=True):
     """One pod of a workload, with a single container.
 
@@ -36,6 +45,7 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     `claims` are ResourceClaimTemplates, one for each claim. `domain_nodes` are the nodes of the job's ComputeDomain, of
     which each pod claims a channel; None without one. `configs` are ConfigMaps and `secrets` are
     SecretProviderClasses of the namespace, which the pod sees as folders.
+    `mounts` are buckets of the team. With `checkpoints`, the pod has the volume of multi-tier checkpointing.
     `template` is the team's own pod template (metadata and spec), to which the other fields are added; `image` and
     `command` may then be empty, which leaves those of the template.
     """
@@ -57,6 +67,8 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     domain_nodes: int | None = None
     configs: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    checkpoints: bool = False
+    mounts: tuple[MountPlan, ...] = ()
     template: Mapping[str, object] | None = None
 
 

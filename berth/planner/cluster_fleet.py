@@ -10,10 +10,12 @@ from msgspec import Struct
 from berth.catalog import Machine
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.gke import CHECKPOINT_DRIVER
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.plan.node_settings import AcceleratorNetworksPlan
 from berth.planner import monitoring
 from berth.planner.cluster import controllers, existing, gke, serving, versions
+from berth.planner.cluster.checkpointing import checkpointing_plan
 from berth.planner.cluster.system_pool import system_pool_plan
 from berth.planner.context import PlanningContext
 from berth.planner.machines import accelerator_networks, compute_classes, installers, node_pools, pools, reservations
@@ -96,12 +98,22 @@ def plan_cluster_fleet(
     existing_cluster = existing.existing_cluster_plan(context, machines.pools)
     requests, multi_networking = {name: pool.request for name, pool in machines.pools.items()}, bool(machines.networks)
     account = gke.planned_node_account(context)
+    class_plans = tuple(
+        compute_classes.class_plan(context, each, account) for each in machines.compute_classes.values()
+    )
+    checkpointing = None if existing_cluster else checkpointing_plan(context, planned_pools, class_plans)
     return FleetPlan(
         stack=context.stack,
         project=context.spec.project,
         region=context.spec.region,
         services=() if existing_cluster else gke.required_services(context),
-        cluster=existing_cluster or gke.cluster_plan(context, requests, multi_networking=multi_networking),
+        cluster=existing_cluster
+        or gke.cluster_plan(
+            context,
+            requests,
+            multi_networking=multi_networking,
+            checkpointing=checkpointing,
+        ),
         system_pool=None if existing_cluster else system_pool_plan(context),
         reservations=reservations.reservation_plans(context, machines.reserved_machines),
         pools=planned_pools,
@@ -115,9 +127,7 @@ def plan_cluster_fleet(
         labels=gke.resource_labels(context),
         admission_checks=checks.checks,
         provisioning_configs=checks.provisioning_configs,
-        compute_classes=tuple(
-            compute_classes.class_plan(context, each, account) for each in machines.compute_classes.values()
-        ),
+        compute_classes=class_plans,
         kueue=kueue,
         held=reservations.held_plans(context, machines.reserved_machines, machines.demands),
         future_reservations=reservations.future_reservations(context, machines.reserved_machines, machines.demands),
@@ -131,6 +141,7 @@ def plan_cluster_fleet(
             kueue,
             context.spec.platform,
             exclusive_domains(planned_pools, {each.name: each for each in flavor_plans}),
+            csi_drivers=() if checkpointing is None else (CHECKPOINT_DRIVER,),
         ),
         monitoring=monitoring.monitoring(context, planned_pools, flavor_plans, cohort_plans, queue_plans, team_plans),
         allowances=allowances,

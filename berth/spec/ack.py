@@ -10,7 +10,6 @@ from berth.spec.base import (
     DnsName,
     Entry,
     Model,
-    NonEmptyText,
     Section,
     Sequence,
     Text,
@@ -19,6 +18,7 @@ from berth.spec.base import (
 )
 from berth.spec.cluster import Cidr
 from berth.spec.core import AfterValidator
+from berth.spec.existing_cluster import KubeconfigPath
 from berth.spec.fleet import AnyFleetSpec
 from berth.spec.machines.pools import LabelKey, LabelValue, PoolName, Reason, TaintSpec
 from berth.spec.model import Field
@@ -134,7 +134,7 @@ class AckOneSpec(Model):
     """Name of the ACK One fleet. By default the stack's name."""
     existing: ClusterId | None = None
     """ID of an existing ACK One fleet."""
-    kubeconfig: NonEmptyText | None = None
+    kubeconfig: KubeconfigPath | None = None
     """Path of a kubeconfig for the fleet's API server. Without it `pulumi up` does not apply quotas and policies."""
     quota_tree: bool = True
     """Create an ElasticQuotaTree. With `false` there is no queue: no quota limits the teams, and the fleet sends each

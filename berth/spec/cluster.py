@@ -26,6 +26,7 @@ from berth.spec.base import (
 )
 from berth.spec.core import AfterValidator
 from berth.spec.existing_cluster import Cidr, ClusterName, ExistingClusterSpec
+from berth.spec.machines.checkpointing import CheckpointingSpec
 from berth.spec.machines.encryption import DatabaseEncryptionSpec, KmsKey
 from berth.spec.machines.gpu_installers import GpuInstallersSpec
 from berth.spec.model import Field
@@ -247,6 +248,8 @@ class ClusterParts(Model):
     """When GKE may upgrade, and when not, in UTC. GKE requires 48 hours in 92 days, in windows of at least 4 hours."""
     storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore", "lustre"]] = ()
     """CSI drivers that GKE installs."""
+    checkpointing: CheckpointingSpec | None = None
+    """Multi-tier checkpointing of JobSets (docs/checkpointing.md). Without it the add-on is off."""
     image_streaming: bool = True
     """Start containers before their image is complete."""
     multi_networking: bool = False

@@ -43,7 +43,8 @@ Location = Annotated[
 ]
 
 
-_KUBECONFIG_CONTENT = re.compile(r"\n|^\s*\{|apiVersion")
+_KUBECONFIG_CONTENT = re.compile(r"\n|^\s*\{|apiVersion|clusters:|YXBpVmVyc2lvb")  # the last is apiVersion in base64
+_VARIABLE = re.compile(r"(\$\w+|\$\{[^}]*\}|%\w+%|~[^/]+)")
 
 
 def _check_kubeconfig_path(value: str) -> str:
@@ -52,6 +53,19 @@ def _check_kubeconfig_path(value: str) -> str:
             "contains a kubeconfig, which anyone who can read this file could use; write the path of a kubeconfig file"
         )
         raise validation_fault("secret", message)
+    if "://" in value:
+        message = (
+            f"'{format_value(value)}' is an address, and a provider reads a file; write the path of a kubeconfig file"
+        )
+        raise validation_fault("bad-value", message)
+    first, colon, _ = value[2:].partition(":")  # a drive has one too
+    if colon:
+        message = f"'{format_value(value)}' is several files, and a provider reads one; write {value[:2]}{first}"
+        raise validation_fault("bad-value", message)
+    if found := _VARIABLE.match(value):
+        own = found[1] in ("$HOME", "${HOME}", "%USERPROFILE%")
+        path = f"~{value.removeprefix(found[1])}" if own else "the path itself"
+        raise validation_fault("bad-value", f"'{format_value(value)}' begins with what a shell replaces; write {path}")
     return value
 
 

@@ -28,6 +28,8 @@ from berth.spec.base import (
 )
 from berth.spec.cluster import Cidr
 from berth.spec.core import AfterValidator, BeforeValidator, SchemaBuilder
+from berth.spec.machines.bucket_mounts import BucketMountSpec
+from berth.spec.machines.checkpointing import BucketName
 from berth.spec.model import Field
 
 
@@ -63,10 +65,6 @@ Role = Annotated[
         r"(roles|projects/[^/]+/roles|organizations/[^/]+/roles)/[A-Za-z0-9_.]+",
         "a role such as roles/storage.objectViewer",
     ),
-]
-BucketName = Annotated[
-    str,
-    Text(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", "a bucket's name: lower-case letters, digits, '-', '_' and '.'"),
 ]
 BucketRole = Annotated[
     str,
@@ -253,6 +251,8 @@ class TeamSettings(Model):
     volume_types: Section[VolumeType, NonEmptyText] = Field(default_factory=dict)
     """Inline volume types (`nfs`) and CSI drivers that pods may mount besides the allowed ones, each with a reason: the
     node mounts them beside the network policy (docs/tenancy.md#admission-policies)."""
+    bucket_mounts: Section[DnsLabel, BucketMountSpec] = Field(default_factory=dict)
+    """Buckets that `berth workload` mounts in the team's jobs, by name (docs/checkpointing.md#caches)."""
 
 
 class TenancySpec(TeamSettings):

@@ -6,15 +6,15 @@ berth/monitoring/metrics.yaml.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from msgspec import Struct, field
 
-from berth.diagnostics import Problem, Problems, Severity
+from berth.diagnostics import Problems
+from berth.usage.answers import SHOWN, Labels, ReadSeries, Samples, all_series, metrics_fault
 
 USAGE: Final = "kueue_cluster_queue_resource_usage"
 NOMINAL: Final = "kueue_cluster_queue_nominal_quota"
@@ -23,10 +23,6 @@ METRICS: Final = (USAGE, NOMINAL, PENDING)
 
 QueueResource = tuple[str, str, str]
 """Cluster queue, flavor, resource; of pending workloads the second is their status (active, inadmissible)."""
-Samples = Mapping[int, float]
-"""Unix time in seconds → value."""
-
-_Labels = Mapping[str, str]
 _OF_PROCESS: Final = (
     *("container", "endpoint", "instance", "job", "namespace", "node", "pod", "prometheus"),
     *("prometheus_replica", "replica", "replica_role", "service"),
@@ -40,7 +36,6 @@ _PLACES: Final[Mapping[str, Sequence[str]]] = {
 """What identifies a cluster → labels that have it, of Managed Prometheus (project_id, location, cluster) and others."""
 _FOLLOWER: Final = "follower"
 """The replica of Kueue whose metrics are not current (label replica_role)."""
-_SHOWN: Final = 60
 
 
 class Chosen(Struct, frozen=True):
@@ -50,7 +45,7 @@ class Chosen(Struct, frozen=True):
     project: str | None = None
     is_asked: bool = False
 
-    def takes(self, labels: _Labels) -> bool:
+    def takes(self, labels: Labels) -> bool:
         """Whether a series is of the cluster and project."""
         cluster, project = _place(labels, "cluster"), _place(labels, "project")
         is_cluster = cluster == self.cluster or (not cluster and not self.is_asked)
@@ -81,7 +76,11 @@ class UsageMetrics(Struct, frozen=True):
 
 
 def read_metrics(
-    answers: Iterable[tuple[str, object]], chosen: Chosen, problems: Problems, span: int | None = None
+    answers: Iterable[tuple[str, object]],
+    chosen: Chosen,
+    problems: Problems,
+    span: int | None = None,
+    end: int | None = None,
 ) -> UsageMetrics | None:
     """Return the metrics in the answers of Prometheus; None after a fault.
 
@@ -90,14 +89,17 @@ def read_metrics(
     (Kueue was restarted). Faults: series of two projects or places; series of one queue and time whose other labels
     differ, because they are of two clusters; one series with two values at a time.
 
-    All samples are those of one grid of the period: of the last `span` seconds, or of all samples. Of a cell that two
-    series sample with different values nothing is known.
+    All samples are those of one grid of the period: of the last `span` seconds before `end`, which is that of the
+    samples where it is not known, or of all samples. Of a cell that two series sample with different values nothing is
+    known.
     """
-    found: dict[str, dict[QueueResource, list[tuple[_Labels, Samples]]]] = {metric: {} for metric in METRICS}
-    read: list[_Read] = []
-    for each in _all_series(answers, problems):
-        if each.labels.get("__name__", "") in found and each.labels.get("replica_role") != _FOLLOWER:
-            read.append(each)
+    found: dict[str, dict[QueueResource, list[tuple[Labels, Samples]]]] = {metric: {} for metric in METRICS}
+    answered = [*all_series(answers, problems)]
+    read = [
+        each
+        for each in answered
+        if each.labels.get("__name__", "") in found and each.labels.get("replica_role") != _FOLLOWER
+    ]
     own = [each for each in read if chosen.takes(each.labels)]
     _check_places(read, own, chosen, problems)
     if problems.has_faults():
@@ -116,23 +118,39 @@ def read_metrics(
     usage = [samples for entries in found[USAGE].values() for _, samples in entries]
     times = sorted({time for samples in usage for time in samples})
     if not times:
-        message = f"no series of {USAGE} has a sample; `berth usage STACK --queries` prints what to ask for"
+        unnamed = " (a series without a name is of a function, such as sum)" if _has_nameless(answered) else ""
+        message = f"no series of {USAGE} has a sample{unnamed}; `berth usage STACK --queries` prints what to ask for"
         problems.fault("no-samples", (), message)
         return None
     step = _step(usage)
-    asked = times[-1] - (span or 0) // step * step
-    start = times[0] if span is None or 0 <= times[0] - asked <= step else asked  # an answer includes both ends
+    if step is None or (span is not None and span < step):
+        few = f"the samples are {step} s apart, and the period has {span} s" if step else "no series has two samples"
+        problems.fault("no-samples", (), f"{few}; ask for a longer period, or with a smaller step")
+        return None
+    start, last = _period(times, step, span, end)
     grid = {
         metric: {key: _on_grid([samples for _, samples in entries], start, step) for key, entries in series.items()}
         for metric, series in found.items()
     }
-    return UsageMetrics(grid, start, start + (times[-1] - start) // step * step, step)
+    return UsageMetrics(grid, start, start + (last - start) // step * step, step)
 
 
-def _step(usage: Iterable[Samples]) -> int:
-    """The most common distance of two samples of a series, in seconds."""
+def _has_nameless(series: Iterable[ReadSeries]) -> bool:
+    return any("__name__" not in each.labels for each in series)
+
+
+def _period(times: Sequence[int], step: int, span: int | None, end: int | None) -> tuple[int, int]:
+    """Return the first and last time of the grid: of all samples, or of `span` seconds, to the known `end`."""
+    last = times[-1] if end is None else max(times[-1], end - (end - times[-1]) % step)
+    asked = last - (span or 0) // step * step
+    # An answer includes both ends.
+    return times[0] if span is None or 0 <= times[0] - asked <= step else asked, last
+
+
+def _step(usage: Iterable[Samples]) -> int | None:
+    """The most common distance of two samples of a series, in seconds; None without two."""
     distances = Counter(after - before for samples in usage for before, after in pairwise(sorted(samples)))
-    return distances.most_common(1)[0][0] if distances else 1
+    return distances.most_common(1)[0][0] if distances else None
 
 
 def _on_grid(series: Iterable[Samples], start: int, step: int) -> Samples:
@@ -145,45 +163,41 @@ def _on_grid(series: Iterable[Samples], start: int, step: int) -> Samples:
     return {cell: values.pop() for cell, values in sorted(cells.items()) if len(values) == 1}
 
 
-class _Read(Struct, frozen=True):
-    """A series, and where it is: the file or metric, and its number in the answer."""
-
-    place: str
-    labels: _Labels
-    samples: Samples
-
-
-def _place(labels: _Labels, kind: str) -> str:
+def _place(labels: Labels, kind: str) -> str:
     """Return what a series says of its cluster, project or location; empty without a word."""
     return next((labels[name] for name in _PLACES[kind] if labels.get(name)), "")
 
 
-def _check_places(read: Sequence[_Read], own: Sequence[_Read], chosen: Chosen, problems: Problems) -> None:
+def _check_places(read: Sequence[ReadSeries], own: Sequence[ReadSeries], chosen: Chosen, problems: Problems) -> None:
     """Report series of two places among those that are read, and say whose series are left out."""
     for kind, names in _PLACES.items():
-        values = sorted({_place(each.labels, kind) for each in own} - {""})
+        found = {_place(each.labels, kind) for each in own}
+        values = sorted(found - {""})
+        if kind == "cluster" and values and "" in found:
+            message = f"some series are of cluster '{values[0][:SHOWN]}', and some name none"
+            metrics_fault(problems, "", f"{message}; write --cluster {values[0][:SHOWN]} for the former")
         if len(values) < 2:
             continue
-        shown = " and ".join(f"'{each[:_SHOWN]}'" for each in values[:3])
+        shown = " and ".join(f"'{each[:SHOWN]}'" for each in values[:3])
         label = next(name for name in names if any(each.labels.get(name) for each in own))
         way = (
-            f"write --{kind} {values[0][:_SHOWN]}, or the other"
+            f"write --{kind} {values[0][:SHOWN]}, or the other"
             if kind == "project"
-            else f'ask for one of them in the query ({label}="{values[0][:_SHOWN]}")'
+            else f'ask for one of them in the query ({label}="{values[0][:SHOWN]}")'
         )
-        _fault(problems, "", f"the series are of several clusters, with {label} {shown}; {way}")
+        metrics_fault(problems, "", f"the series are of several clusters, with {label} {shown}; {way}")
     if own or not read:
         return
     for kind, wanted in (("cluster", chosen.cluster), ("project", chosen.project)):
         values = sorted({_place(each.labels, kind) for each in read} - {""})
         if wanted is not None and wanted not in values:
-            shown = ", ".join(f"'{each[:_SHOWN]}'" for each in values[:3]) or "none"
-            way = f"write --{kind} {values[0][:_SHOWN]} if that is this fleet's" if values else f"leave out --{kind}"
-            _fault(problems, "", f"no series has {kind} '{wanted}', and they have {shown}; {way}")
+            shown = ", ".join(f"'{each[:SHOWN]}'" for each in values[:3]) or "none"
+            way = f"write --{kind} {values[0][:SHOWN]} if that is this fleet's" if values else f"leave out --{kind}"
+            metrics_fault(problems, "", f"no series has {kind} '{wanted}', and they have {shown}; {way}")
             return
 
 
-def _without_repeats(series: Iterable[_Read], problems: Problems) -> Iterator[_Read]:
+def _without_repeats(series: Iterable[ReadSeries], problems: Problems) -> Iterator[ReadSeries]:
     """Yield each series; one that is read twice must say the same at the same time."""
     first: dict[tuple[tuple[str, str], ...], dict[int, tuple[float, str]]] = {}
     for each in series:
@@ -191,90 +205,28 @@ def _without_repeats(series: Iterable[_Read], problems: Problems) -> Iterator[_R
         differing = next((t for t, value in each.samples.items() if t in known and known[t][0] != value), None)
         if differing is not None:
             value, place = known[differing]
-            queue, metric = each.labels.get("cluster_queue", "")[:_SHOWN], each.labels["__name__"]
+            queue, metric = each.labels.get("cluster_queue", "")[:SHOWN], each.labels["__name__"]
             message = (
                 f"{metric} of queue '{queue}' is {each.samples[differing]:g} at {differing}, and {value:g} in {place}; "
                 "give one of the two answers"
             )
-            _fault(problems, each.place, message)
+            metrics_fault(problems, each.place, message)
         known.update({t: (value, each.place) for t, value in each.samples.items()})
         yield each
 
 
-def _check_one_cluster(metric: str, queue: str, entries: Sequence[tuple[_Labels, Samples]], problems: Problems) -> None:
+def _check_one_cluster(metric: str, queue: str, entries: Sequence[tuple[Labels, Samples]], problems: Problems) -> None:
     """Report series of one time whose labels, but for those of a process, differ: their sum is of no cluster."""
     ends: dict[tuple[tuple[str, str], ...], int] = {}
     for labels, samples in sorted(entries, key=lambda entry: min(entry[1])):
         own = tuple(sorted((name, value) for name, value in labels.items() if name not in _OF_PROCESS))
         for others in (each for each, end in ends.items() if each != own and min(samples) <= end):
             label, _ = min({*own} ^ {*others})
-            values = " and ".join(f"'{dict(each).get(label, '')[:_SHOWN]}'" for each in (others, own))
+            values = " and ".join(f"'{dict(each).get(label, '')[:SHOWN]}'" for each in (others, own))
             message = (
                 f"{metric} of queue '{queue}' has two series at a time, with {label} {values}; ask for one of them "
                 f'in the query ({label}="…")'
             )
-            _fault(problems, "", message)
+            metrics_fault(problems, "", message)
             return
         ends[own] = max(ends.get(own, 0), max(samples))
-
-
-def _all_series(answers: Iterable[tuple[str, object]], problems: Problems) -> Iterator[_Read]:
-    for name, value in answers:
-        for index, answer in enumerate(cast("list[object]", value) if isinstance(value, list) else [value]):
-            number = f", answer {index}" if isinstance(value, list) else ""
-            for each, (labels, samples) in enumerate(_answer_series(name, answer, problems)):
-                yield _Read(f"{name}{number}, series {each}", labels, samples)
-
-
-def _answer_series(name: str, answer: object, problems: Problems) -> Iterator[tuple[Mapping[str, str], Samples]]:
-    fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
-    if fields.get("status") == "error":
-        reason = str(fields.get("error"))[:_SHOWN]
-        _fault(problems, name, f"Prometheus answered with an error: {reason}; correct the query")
-        return
-    for text in (*_texts(fields.get("warnings")), *_texts(fields.get("infos"))):
-        problems.warning("bad-metrics", (), f"Prometheus warns: {text[: _SHOWN * 4]}")
-    data = fields.get("data")
-    data = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-    kind, result = data.get("resultType"), data.get("result")
-    if kind != "matrix" or not isinstance(result, list):
-        shown = f"a result of type '{str(kind)[:_SHOWN]}'" if kind else "no answer of Prometheus"
-        message = f"is {shown}, but a range is needed; ask /api/v1/query_range with start, end and step"
-        _fault(problems, name, message)
-        return
-    for index, entry in enumerate(cast("list[object]", result)):
-        series = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
-        labels, samples = series.get("metric"), _samples(series.get("values"))
-        if isinstance(samples, str):
-            _fault(problems, name, f"series {index} {samples}; save the answer again")
-            return
-        if not isinstance(labels, dict) or samples is None:
-            _fault(problems, name, f"series {index} has no labels or no numbers; save the answer again")
-            return
-        yield {str(key): str(value) for key, value in cast("dict[object, object]", labels).items()}, samples
-
-
-def _texts(value: object) -> list[str]:
-    return [str(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
-
-
-def _samples(values: object) -> Samples | str | None:
-    """Samples of one series, or what contradicts itself; None where they are not pairs of a time and a number.
-
-    NaN is no sample.
-    """
-    if not isinstance(values, list):
-        return None
-    try:
-        pairs = [(int(float(time)), float(value)) for time, value in cast("list[tuple[Any, Any]]", values)]
-    except (TypeError, ValueError, OverflowError):
-        return None
-    samples: dict[int, float] = {}
-    for time, value in pairs:
-        if math.isfinite(value) and samples.setdefault(time, value) != value:
-            return f"has two values at {time}, {samples[time]:g} and {value:g}"
-    return samples
-
-
-def _fault(problems: Problems, name: str, message: str) -> None:
-    problems.entries.append(Problem(Severity.FAULT, "bad-metrics", (), message, name))

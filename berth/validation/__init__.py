@@ -14,6 +14,7 @@ from berth.planner import PlanningResult
 from berth.rules.kueue import fleet_violations
 from berth.rules.kueue.rule import ObjectRef
 from berth.validation import advice, capacity, reachability
+from berth.validation.bucket_mounts import check_bucket_mounts
 from berth.validation.capacity import check_accelerator_addresses
 from berth.validation.eligibility import check_eligibility
 from berth.validation.in_time import check_reserved_times
@@ -49,6 +50,7 @@ COMPLETENESS_CHECKS: tuple[Check, ...] = (
     reachability.check_queues_can_admit,
     check_resource_rates,
     check_eligibility,
+    check_bucket_mounts,
     advice.warn_idle_capacity,
     advice.warn_sharing,
     advice.warn_teams_without_queues,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from berth import catalog
+from berth.jobs.gke_webhooks import FUSE_DRIVER
 from berth.manifests.workloads.values import as_mapping
 from berth.names import COMPUTE_ENGINE_ACCOUNT
 from berth.plan.fleet import PoolPlan
 from berth.plan.teams import TeamPlan
-
-_FUSE = "gcsfuse.csi.storage.gke.io"
 
 
 def has_grants(team: TeamPlan, account: object = None, volumes: Iterable[object] = ()) -> bool:
@@ -22,7 +21,7 @@ def has_grants(team: TeamPlan, account: object = None, volumes: Iterable[object]
     if identity is None or account not in (None, identity.service_account):
         return False  # pods with another account do not have the team's rights on any network
     drivers = [as_mapping(as_mapping(each).get("csi")) for each in volumes]
-    attributes = [as_mapping(each.get("volumeAttributes")) for each in drivers if each.get("driver") == _FUSE]
+    attributes = [as_mapping(each.get("volumeAttributes")) for each in drivers if each.get("driver") == FUSE_DRIVER]
     by_driver = bool(attributes) and all(each.get("hostNetworkPodKSA") == "true" for each in attributes)
     has_buckets = bool(identity.buckets) and not by_driver
     return bool(identity.roles or has_buckets or identity.secrets or identity.impersonates is not None)

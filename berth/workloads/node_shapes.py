@@ -18,7 +18,7 @@ class NodeShape(Struct, frozen=True):
 
     `per_node` is the number of accelerators (or cores) of a node, `per_pod` the maximum for one pod (1 for shared GPUs,
     all for a host of a slice). `hosts` is 1 except for multi-host slices of a fixed topology. Allocatable
-    resources are None if unknown.
+    resources are None if unknown. `saves_checkpoints` is whether every node has the volume of multi-tier checkpointing.
     """
 
     pool: PoolPlan
@@ -26,6 +26,7 @@ class NodeShape(Struct, frozen=True):
     per_node: int
     hosts: int
     allocatable: Allocatable | None
+    saves_checkpoints: bool = False
 
     @property
     def per_pod(self) -> int:
@@ -89,7 +90,14 @@ def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]
     """List the shapes of flavors, in order and by pool, without pools that can never have a node."""
     known = {flavor.name: flavor for flavor in plan.flavors}
     return [
-        NodeShape(pool, known[name], pool.accelerators.max // pool.nodes.max, _hosts(pool, known[name]), _size(groups))
+        NodeShape(
+            pool,
+            known[name],
+            pool.accelerators.max // pool.nodes.max,
+            _hosts(pool, known[name]),
+            _size(groups),
+            all(group.held for group in groups),
+        )
         for name in flavors
         for pool in plan.pools
         if pool.flavor == name and (groups := pool_nodes(plan, pool))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from berth import catalog
 from berth.diagnostics import join_words
 from berth.manifests.quantities import quantity
-from berth.manifests.workloads.pods import list_additions, pod_template
+from berth.manifests.workloads.pods import CHECKPOINTS_FOLDER, list_additions, pod_template
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.configuration import OPERATORS
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION
@@ -157,6 +157,8 @@ def _kueue_notes(target: WorkloadTarget) -> Iterator[str]:
 
 
 def _slice_notes(target: WorkloadTarget, plan: JobSetPlan) -> Iterator[str]:
+    if plan.pod.checkpoints:
+        yield f"{CHECKPOINTS_FOLDER} is in the memory of the node. GKE copies it to other nodes and to the bucket."
     if plan.exclusive_topology:
         yield "Exclusive topology: the pods of each slice get their own node pool, which is one slice."
     if plan.pod.host_network:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from berth.plan.kueue import FlavorQuotasPlan
+from berth.workloads.bucket_mounts import sidecar_of
 from berth.workloads.options import WorkloadOptions
-from berth.workloads.pod_templates import sidecar_in
 from berth.workloads.target import WorkloadTarget
 
 
@@ -16,7 +16,7 @@ def pod_cpu_and_memory(target: WorkloadTarget, options: WorkloadOptions, acceler
     """
     requested = {"cpu": options.cpu, "memory": options.memory}
     amounts = {resource: amount for resource, amount in requested.items() if amount is not None}
-    sidecar = sidecar_in(options.template)
+    sidecar = sidecar_of(target.team, options.template)
     for resource in requested.keys() - amounts.keys():
         amount = _quota_share(target, resource, accelerators, sidecar.get(resource, 0))
         if amount:
@@ -33,7 +33,7 @@ def cores_memory(target: WorkloadTarget, options: WorkloadOptions, milli: int) -
         return {"memory": options.memory}
     amounts = [_quota_for(entry, "memory", "cpu", milli) for entry in target.flavor_quotas()]
     known = [amount for amount in amounts if amount]
-    sidecar = sidecar_in(options.template).get("memory", 0)
+    sidecar = sidecar_of(target.team, options.template).get("memory", 0)
     for shape in target.shapes if known else ():
         if shape.allocatable is not None and shape.per_node:
             whole = shape.per_node * shape.flavor.scale

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from berth.diagnostics import FieldPath, Problems
-from berth.jobs.gke_webhooks import sidecar_requests
-from berth.jobs.values import SourceValue
 from berth.manifests.workloads.pods import main_container
 from berth.manifests.workloads.values import as_list, as_mapping
 
@@ -93,9 +91,10 @@ def cpu_in(template: Mapping[str, object] | None) -> int | None:
     return None
 
 
-def sidecar_in(template: Mapping[str, object] | None) -> dict[str, int]:
-    """Return what the sidecar of Cloud Storage FUSE requests beside the containers of a template; empty without it."""
-    return sidecar_requests(SourceValue(template or {}, (), Problems()))
+def mounts_driver(template: Mapping[str, object] | None, driver: str) -> bool:
+    """Whether a template has an inline volume of a CSI driver."""
+    volumes = as_list(as_mapping((template or {}).get("spec")).get("volumes"))
+    return any(as_mapping(as_mapping(each).get("csi")).get("driver") == driver for each in volumes)
 
 
 def without_accelerators(template: Mapping[str, object] | None) -> Mapping[str, object] | None:

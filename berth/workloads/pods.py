@@ -12,15 +12,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth import catalog
+from berth.jobs.gke_webhooks import FUSE_PREFIX
 from berth.names import MAX_LABEL, shorten
 from berth.plan.dynamic_slices import FormedSlice
+from berth.plan.gke import CHECKPOINT_DRIVER
 from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.nodes import Toleration
 from berth.plan.workloads import PodPlan
+from berth.workloads.bucket_mounts import bucket_mounts, mount_annotations, sidecar_of
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
 from berth.workloads.placement import network_annotations, placement_annotations
 from berth.workloads.pod_resources import cores_memory, pod_cpu_and_memory
-from berth.workloads.pod_templates import accelerators_in, cpu_in, on_any_node, sidecar_in, without_accelerators
+from berth.workloads.pod_templates import (
+    accelerators_in,
+    cpu_in,
+    mounts_driver,
+    on_any_node,
+    without_accelerators,
+)
 from berth.workloads.target import WorkloadTarget
 
 _WITHOUT_CLAIMS = ("provisioning-request", "trainjob")
@@ -62,6 +71,11 @@ class PodBuilder(Struct, frozen=True):
         is_alone = self.pod_count() < 2 or self.kind == "provisioning-request"
         network = {} if is_alone else network_annotations(self.target)
         rdma = shape.rdma if network else None
+        mounts = (
+            ()
+            if self.kind in _WITHOUT_CLAIMS
+            else bucket_mounts(self.target.team, options.template, host_network=host_network)
+        )
         return PodPlan(
             image=options.image or ("" if is_given else TRIAL_IMAGE),
             command=options.command or (() if is_given else TRIAL_COMMAND),
@@ -74,11 +88,28 @@ class PodBuilder(Struct, frozen=True):
             restart_policy=restart_policy,
             service_account=options.service_account or (identity.service_account if identity else None),
             runtime_class=shape.flavor.node_labels.get(catalog.labels().sandbox),
-            annotations={**annotations, **network},
+            annotations={
+                **annotations,
+                **network,
+                **(mount_annotations(self.target.team, options.template) if mounts else {}),
+            },
             capabilities=rdma.capabilities if rdma is not None else (),
             claims=() if self.kind in _WITHOUT_CLAIMS else self._claims(accelerators),
             domain_nodes=domain_nodes,
+            checkpoints=self._saves_checkpoints(),
+            mounts=mounts,
             template=options.template,
+        )
+
+    def _saves_checkpoints(self) -> bool:
+        """Whether the pods get the volume of multi-tier checkpointing, which is for pods of JobSets alone.
+
+        All nodes that the workload may get must have it, and a team's own template has it by itself.
+        """
+        return (
+            self.kind == "jobset"
+            and all(shape.saves_checkpoints for shape in self.target.shapes)
+            and not mounts_driver(self.options.template, CHECKPOINT_DRIVER)
         )
 
     def _claims(self, accelerators: int) -> tuple[str, ...]:
@@ -116,7 +147,7 @@ class PodBuilder(Struct, frozen=True):
         """Return the whole cores of a node that are not for a worker: those of sidecars, and of an MPI launcher."""
         is_mpi = self.kind == "mpijob"
         launcher = LAUNCHER_RESOURCES[catalog.CPU] if is_mpi else 0
-        milli = launcher + (1 + is_mpi) * sidecar_in(self.options.template).get(catalog.CPU, 0)
+        milli = launcher + (1 + is_mpi) * sidecar_of(self.target.team, self.options.template).get(catalog.CPU, 0)
         return -(-milli // 1000)
 
     def controller(self, pod: PodPlan, resources: Mapping[str, int], command: tuple[str, ...] = ()) -> PodPlan:
@@ -129,7 +160,7 @@ class PodBuilder(Struct, frozen=True):
             pod,
             command=command,
             resources=resources,
-            annotations={},
+            annotations={key: each for key, each in pod.annotations.items() if key.startswith(FUSE_PREFIX)},
             capabilities=(),
             claims=(),
             domain_nodes=None,

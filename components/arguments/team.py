@@ -21,6 +21,8 @@ class TeamArgs(ComponentArguments):
     annotations: Mapping[str, str] | None = None
     """Annotations of the namespaces that Berth creates for the team, such as an owner for other tools. Not those of
     Kubernetes, Google, Pulumi and Berth, which grant rights."""
+    bucket_mounts: Mapping[str, Mapping[str, Any]] | None = None
+    """Buckets that `berth workload` mounts in the team's jobs, by name (docs/checkpointing.md#caches)."""
     create_roles: bool | None = None
     """Create the cluster roles that the rights of `groups` refer to. Write `false` where another Team or a Fleet
     creates them. Default: `true`."""

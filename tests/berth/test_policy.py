@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import runpy
+import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -461,6 +462,22 @@ def test_policies_read_files_below_their_root(tmp_path: pathlib.Path) -> None:
         "as in the base, beside the file [limit]",
     ]
     assert "policy rules/limit.py: limit: prod-eu: 2 faults, 0 warnings" in lines
+
+
+def test_nothing_of_a_policy_is_in_the_answer_or_its_status(tmp_path: pathlib.Path) -> None:
+    """What its children print, and an exit of its own, which the status of a refusal would go through."""
+    file = tmp_path / "Pulumi.prod-eu.yaml"
+    file.write_text(GOOD, encoding="utf-8")
+    (tmp_path / "rule.py").write_text(
+        f"import subprocess\nimport sys\n{HEAD}\nsys.exit = lambda *_: None\n\ndef rule(plan):\n"
+        "    subprocess.run(['echo', 'from a child'])\n    yield fault(('cluster',), 'no')\n",
+        encoding="utf-8",
+    )
+    words = ["check", str(file), "--format", "json", "--policy", str(tmp_path / "rule.py")]
+    done = subprocess.run([sys.executable, "-m", "berth", *words], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["stacks"]
+    assert done.stderr.splitlines() == ["from a child"]
 
 
 def test_an_imported_rule_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

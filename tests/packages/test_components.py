@@ -16,10 +16,12 @@ from berth.cli.preview.live_cluster import answer_function
 from berth.engine import SECRET, RecordedResource
 from berth.engine.values import SIGNATURE, UNKNOWN_ON_WIRE
 from berth.evaluate import evaluate_values
+from berth.outputs import PLACEHOLDER_KUBECONFIG
 from tests.engine import PREFIXED_TYPES, UNKNOWN, Run, both_modes, broken_rules, is_consistent
 from tests.packages.plugin import output_value, shared_plugin
 from tests.stack_files import ACK_STACKS, ALL_STACKS, TEAM_STACKS, evaluation, fleet_values, run_stack
 
+REACHED = {"kubeconfig": PLACEHOLDER_KUBECONFIG}
 GOOGLE = "urn:pulumi:dev::mine::pulumi:providers:gcp::mine"
 CLUSTER = "urn:pulumi:dev::mine::pulumi:providers:kubernetes::mine"
 FLEETS = sorted(ALL_STACKS.keys() - ACK_STACKS.keys() - TEAM_STACKS.keys())
@@ -283,7 +285,7 @@ QUEUES: Mapping[str, Any] = {
     "cohort": "research",
     "pools": {"v5e": {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 3.0}},
     "queues": {"train": {"flavors": [{"pool": "v5e", "guaranteed": "2 slices", "borrow": 8.0}]}},
-    "kubeconfig": "kind: Config",
+    **REACHED,
 }
 
 
@@ -312,7 +314,12 @@ def test_flavors_that_another_owner_creates() -> None:
 
 
 def test_a_team_without_queues() -> None:
-    args = {"name": "vision", "project": "acme-ml", "groups": ["vision@acme.example"], "kubeconfig": "kind: Config"}
+    args = {
+        "name": "vision",
+        "project": "acme-ml",
+        "groups": ["vision@acme.example"],
+        **REACHED,
+    }
     made = component("Team", args, False)
     kinds = custom(made)
     assert {"Namespace", "NetworkPolicy", "RoleBinding", "ClusterRole", "ServiceAccount"} <= set(kinds.values())
@@ -343,7 +350,12 @@ def test_workloads_of_a_team() -> None:
 )
 def test_workloads_wait_until_the_fleet_has_the_team(live: object, message: str) -> None:
     workloads = {"train": {"queue": "train", "image": "us-docker.pkg.dev/acme/train:1"}}
-    args = {"fleet": {**SMALL, "name": "lab"}, "team": "vision", "kubeconfig": "x", "workloads": workloads}
+    args = {
+        "fleet": {**SMALL, "name": "lab"},
+        "team": "vision",
+        **REACHED,
+        "workloads": workloads,
+    }
     (line,) = refused("TeamWorkloads", {**args, "platform": live})
     assert line.startswith("platform: ") and message in line
 

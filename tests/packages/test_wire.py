@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from berth.engine.values import UNKNOWN_ON_WIRE
+from berth.outputs import PLACEHOLDER_KUBECONFIG
 from packages.berth.provider import SCHEMA_FILE
 from tests.engine import Run
 from tests.packages.plugin import output_value, secret_value
@@ -22,16 +23,16 @@ PLATFORM = {"version": 2, "cluster": "lab", "project": "acme-ml-dev", "region": 
 }
 BASES: Mapping[str, Mapping[str, Any]] = {
     "Fleet": SMALL,
-    "TeamWorkloads": {"fleet": FLEET, "team": "vision", "kubeconfig": "kind: Config"},
+    "TeamWorkloads": {"fleet": FLEET, "team": "vision", "kubeconfig": PLACEHOLDER_KUBECONFIG},
     "Cluster": {"project": "acme-ml", "region": "us-central1"},
     "NodePool": POOL_ARGS,
     "Reservation": RESERVED,
     "TeamQueues": QUEUES,
-    "Team": {"name": "vision", "project": "acme-ml", "kubeconfig": "kind: Config"},
+    "Team": {"name": "vision", "project": "acme-ml", "kubeconfig": PLACEHOLDER_KUBECONFIG},
 }
 """Arguments of each component that are accepted."""
 LIVE: Mapping[str, Any] = {
-    "kubeconfig": "kind: Config",
+    "kubeconfig": PLACEHOLDER_KUBECONFIG,
     "platform": PLATFORM,
     "cluster": "training",
     "location": "us-central1",
@@ -42,6 +43,10 @@ LIVE: Mapping[str, Any] = {
 """A sound value of each argument that takes outputs."""
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))["resources"]
 PLAIN = "is an output of a resource or a secret, and the plan is made before either is known; write a plain value"
+WANTED = (
+    "write the text (not the path) of one with which kubectl get nodes works, such as the output `kubeconfig` of a "
+    "Cluster"
+)
 NULL = "is null, which most of Pulumi's SDKs drop; remove it"
 FORMS: Mapping[str, Any] = {
     "output": lambda value: output_value(value, OTHER),
@@ -184,15 +189,24 @@ BAD: Mapping[tuple[str, str], Mapping[str, tuple[Any, str]]] = {
     },
     **{
         (name, "kubeconfig"): {
-            "an object": (
-                {"kind": "Config"},
-                "'an object' is something else; "
-                "write the kubeconfig as text, such as the output `kubeconfig` of a Cluster",
+            "an object": ({"kind": "Config"}, f"'an object' is something else; {WANTED}"),
+            "a list": (["x"], f"'[x]' is something else; {WANTED}"),
+            "blank": (" \n", f"is empty; {WANTED}"),
+            "a path": ("~/.kube/config", f"has no clusters; {WANTED}"),
+            "an address": ("https://lab.example", f"has no clusters; {WANTED}"),
+            "cut": (PLACEHOLDER_KUBECONFIG[:-9], f"is not YAML; {WANTED}"),
+            "of nothing": ("kind: Config\nclusters: []\n", f"has no current-context; {WANTED}"),
+            "without its context": (
+                PLACEHOLDER_KUBECONFIG.replace('"current-context": "unknown"', '"current-context": "lab"'),
+                f"has no context that is its current-context; {WANTED}",
             ),
-            "blank": (
-                " \n",
-                "'a text' is something else; "
-                "write the kubeconfig as text, such as the output `kubeconfig` of a Cluster",
+            "without its cluster": (
+                PLACEHOLDER_KUBECONFIG.replace('{"cluster": "unknown"', '{"cluster": "lab"'),
+                f"has no cluster that its context names; {WANTED}",
+            ),
+            "without a server": (
+                PLACEHOLDER_KUBECONFIG.replace("https://unknown.invalid", ""),
+                f"has a cluster without a server; {WANTED}",
             ),
         }
         for name in ("Fleet", "TeamWorkloads", "TeamQueues", "Team")
@@ -291,8 +305,8 @@ def test_a_team_is_without_the_role_and_the_group_of_all() -> None:
 )
 def test_what_a_team_cannot_be_without_is_named(team: Mapping[str, Any], line: str) -> None:
     assert refused("Fleet", {**SHARED, "teams": {"vision": team}}) == [f"teams.vision.{line}"]
-    of_fleet = {"fleet": {**SHARED, "name": "lab", "teams": {"vision": team}}, "team": "vision", "kubeconfig": "x"}
-    assert f"fleet.teams.vision.{line}" in refused("TeamWorkloads", of_fleet)
+    of_fleet = {**SHARED, "name": "lab", "teams": {"vision": team}}
+    assert f"fleet.teams.vision.{line}" in refused("TeamWorkloads", {**BASES["TeamWorkloads"], "fleet": of_fleet})
 
 
 # --- the caller's options ---------------------------------------------------------------------------------------------

@@ -147,10 +147,22 @@ def test_a_missing_kubeconfig_secret_is_a_fault() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:coroutine 'Output")
-@pytest.mark.parametrize("text", ["", " ", "https://cluster.example", "[]", "clusters: ["])
-def test_a_secret_without_a_cluster_never_reaches_the_client_s_own(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "is empty"),
+        (" ", "is empty"),
+        ("https://cluster.example", "has no clusters"),
+        ("[]", "has no clusters"),
+        ("clusters: [", "is not YAML"),
+        ("clusters: []", "has no current-context"),
+        ("clusters: []\ncurrent-context: a", "has no context that is its current-context"),
+        (KUBECONFIG.replace('{"cluster": "c"', '{"cluster": "y"'), "has no cluster that its context names"),
+    ],
+)
+def test_a_secret_without_a_cluster_never_reaches_the_client_s_own(text: str, reason: str) -> None:
     """A provider takes an empty kubeconfig for none, and deploys to the current context of whoever runs it."""
-    with pytest.raises(Exception, match="the kubeconfig of berth:kubeconfig has no current context") as refused:
+    with pytest.raises(Exception, match=f"the kubeconfig of berth:kubeconfig {reason}; store one") as refused:
         ran(local(cluster={"existing": {"secret": "kubeconfig"}}), preview=False, kubeconfig=text)
     assert text.strip() == "" or text not in str(refused.value)
     gc.collect()  # outputs that nobody waits for any more, here and not in the test after

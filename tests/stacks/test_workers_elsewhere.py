@@ -164,7 +164,7 @@ def test_no_secret_is_printed(preview: bool) -> None:
 def test_an_invalid_kubeconfig_is_one_line_that_names_the_worker(preview: bool) -> None:
     with pytest.raises(ProgramError) as refused:
         program(preview, "{}")
-    text = "the kubeconfig of worker 'lab' has no current context that names a cluster's server"
+    text = "the kubeconfig of worker 'lab' has no clusters; store one with which kubectl get nodes works"
     assert text in str(refused.value)
     assert "Traceback" not in str(refused.value)
     gc.collect()  # outputs that nobody waits for any more, here and not in the test after

@@ -59,6 +59,11 @@ _OF_KIND: Final[Mapping[str, Mapping[str, Shape]]] = {
     "ResourceQuota": {"spec.hard": OBJECT},
     "LimitRange": {"spec.limits": OBJECTS},
     "ConfigMap": {"data": LABELS},
+    "CheckpointConfiguration": {
+        "spec.nodeSelector": LABELS,
+        "spec.cloudStorageBucketName": TEXT,
+        "spec.inMemoryVolumeSize": _QUANTITY,
+    },
     "ComputeClass": {"spec.priorities": OBJECTS},
     **{key: {"spec.groups": OBJECTS} for key in ("ClusterRules", "Rules", "PrometheusRule")},
 }

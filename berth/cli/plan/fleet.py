@@ -7,6 +7,7 @@ from typing import Any
 from berth.cli import prices as costs
 from berth.cost.fleet import FleetCost
 from berth.evaluate import Evaluation
+from berth.manifests.quantities import quantity
 from berth.overview.calendar import calendar_as_json
 from berth.overview.fleet import priority_machine, provisioning_model
 from berth.overview.forms import form_ceilings
@@ -47,6 +48,12 @@ def fleet_plan_as_json(evaluation: Evaluation, cost: FleetCost | None = None) ->
 
 def _cluster(plan: FleetPlan) -> dict[str, Any]:
     cluster = plan.cluster
+    saved = cluster.checkpointing if isinstance(cluster, ClusterPlan) else None
+    checkpointing = saved and {
+        "bucket": saved.bucket,
+        "machineType": saved.machine_type,
+        "inMemoryVolumeSize": quantity("memory", saved.memory),
+    }
     existing_cluster = cluster if isinstance(cluster, ExistingClusterPlan) else None
     channel = None if isinstance(cluster, ExistingClusterPlan) else cluster.release_channel
     return {
@@ -57,6 +64,7 @@ def _cluster(plan: FleetPlan) -> dict[str, Any]:
         "mode": cluster.mode,
         "releaseChannel": channel.lower() if channel else None,
         "version": None if isinstance(cluster, ExistingClusterPlan) else cluster.version,
+        "checkpointing": checkpointing,
         "kubeconfig": existing_cluster.kubeconfig if existing_cluster else None,
         "context": existing_cluster.context if existing_cluster else None,
     }

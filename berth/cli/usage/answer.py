@@ -51,8 +51,10 @@ def measure_usage(
     except ValueError as error:
         problems.fault("bad-value", ("--last",), str(error))
     matchers = chosen.matchers()
-    answers = _answers(files, url, token_file, span or 0, problems, matchers=matchers, allow_http=allow_http)
-    metrics = None if problems.has_faults() else read_metrics(answers, chosen, problems, span)
+    end = int(time.time()) if url else None
+    asked = (end or 0) - (span or 0), end or 0
+    answers = _answers(files, url, token_file, asked, problems, matchers=matchers, allow_http=allow_http)
+    metrics = None if problems.has_faults() else read_metrics(answers, chosen, problems, span, end)
     if metrics is None:
         return UsageResult(None, tuple(problems.entries))
     report = account_usage(plan, metrics)
@@ -79,7 +81,7 @@ def _answers(
     files: Sequence[pathlib.Path],
     url: str | None,
     token_file: pathlib.Path | None,
-    span: int,
+    asked: tuple[int, int],
     problems: Problems,
     *,
     matchers: Mapping[str, str],
@@ -97,9 +99,8 @@ def _answers(
             problems.entries.append(token)
         if problems.has_faults():
             return []
-        end = int(time.time())
         bearer = token.strip() if isinstance(token, str) else None
-        texts = fetch(url, bearer, end - span, end, problems, matchers=matchers, allow_http=allow_http)
+        texts = fetch(url, bearer, *asked, problems, matchers=matchers, allow_http=allow_http)
         values = [(metric, parse_json(text, metric, _REMEDY)) for metric, text in texts]
     problems.entries += [value for _, value in values if isinstance(value, Problem)]
     return values

@@ -79,7 +79,7 @@ def sentences(report: UsageReport) -> Iterator[str]:
     """Yield what a team could return, and what it uses above its guarantee."""
     for team in report.teams:
         for account in team.flavors:
-            if account.used is not None and account.coverage < MIN_COVERAGE:
+            if account.coverage < MIN_COVERAGE:
                 yield (
                     f"{team.team} gets no advice on {account.flavor.name}: {account.coverage:.0%} of the period is "
                     f"known, and {MIN_COVERAGE:.0%} are needed."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.guarantees import lost_guarantee, quota_number, vanished_guarantees
 from berth.diff.guard.preview_rules import Expected, PreviewRules, connections
 from berth.diff.guard.preview_steps import PreviewStep
+from berth.diff.guard.updates import guarded_updates, updated_resources
 from berth.manifests.ack import ack_manifests
 from berth.manifests.releases import kubernetes_provider
 from berth.plan.ack import AckFleetPlan
@@ -27,7 +28,7 @@ def ack_rules(plan: AckFleetPlan) -> PreviewRules:
     return PreviewRules(
         1 + len(plan.members) + len(plan.teams) + len(plan.priorities),
         partial(_lost_resource, plan=plan),
-        partial(_removed_quota_leaves, plan),
+        partial(_losses, plan),
         lambda worker: plan.allowances,
         expected=partial(_expected, plan),
         guards_objects=True,
@@ -72,6 +73,11 @@ def _node_pool_name(name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) ->
     known = [member.name for member in plan.members if name.startswith(f"pool-{member.name}-")]
     member = name.removeprefix("pool-").removesuffix(f"-{own_name}") if own_name else max(known, key=len, default="")
     return f"{member}/{own_name or name.removeprefix(f'pool-{member}-')}"
+
+
+def _losses(plan: AckFleetPlan, steps: Sequence[PreviewStep]) -> Iterator[GuardedChange]:
+    yield from guarded_updates(False, plan.allowances, updated_resources(steps))
+    yield from _removed_quota_leaves(plan, steps)
 
 
 def _removed_quota_leaves(plan: AckFleetPlan, steps: Iterable[PreviewStep]) -> Iterator[GuardedChange]:

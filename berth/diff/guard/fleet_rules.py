@@ -20,6 +20,7 @@ from berth.manifests.releases import kubernetes_provider
 from berth.manifests.worker_access import kubeconfig_secret
 from berth.plan.existing import ExistingClusterPlan, cluster_identifier
 from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan
 from berth.registration import Registration, without_none
 from berth.resource import IN_WORKER
 
@@ -95,7 +96,9 @@ def _google(plan: FleetPlan) -> Registration:
 
 
 def _losses(plan: FleetPlan, steps: Sequence[PreviewStep]) -> Iterator[GuardedChange]:
-    yield from guarded_updates(False, plan.allowances, updated_resources(steps), worker_allowances(plan))
+    made_here = {worker.name for worker in plan.workers if worker.made_here}
+    made_here |= {""} if isinstance(plan.cluster, ClusterPlan) else set()
+    yield from guarded_updates(False, plan.allowances, updated_resources(steps, made_here), worker_allowances(plan))
     yield from accounts_lost_in_preview(steps, plan)
     yield from lost_capacity(steps, plan)
     resources = {flavor.name: flavor.resource for flavor in plan.flavors}

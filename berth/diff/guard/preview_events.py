@@ -129,7 +129,8 @@ def _steps(events: Sequence[Record], doubts: list[str]) -> Iterator[PreviewStep]
             if unknown := fields.keys() - _METADATA:
                 doubts.append(f"a resource has the key '{min(unknown)}', which this version of Berth does not know")
             states = fields.get("old"), fields.get("new")
-            step = PreviewStep(fields["op"], fields["urn"], *states, fields.get("detailedDiff"), fields.get("keys"))
+            said = (fields.get(key) for key in ("detailedDiff", "keys", "diffs"))
+            step = PreviewStep(fields["op"], fields["urn"], *states, *said)
             if name == "resourcePreEvent":
                 begun[step.urn] = len(steps)
                 steps.append(step)

@@ -91,9 +91,8 @@ def read_preview(document: object, doubts: Iterable[str] = ()) -> EnginePreview:
     for each in _read_records(values, "steps", "op", "urn"):
         found += unknown_keys(each, _STEP_KEYS, "a step")
         states = each.get("oldState"), each.get("newState")
-        steps.append(
-            PreviewStep(each["op"], each["urn"], *states, each.get("detailedDiff"), each.get("replaceReasons"))
-        )
+        said = (each.get(key) for key in ("detailedDiff", "replaceReasons", "diffReasons"))
+        steps.append(PreviewStep(each["op"], each["urn"], *states, *said))
     diagnostics = _read_records(values, "diagnostics")
     found += unknown_severities(diagnostics)
     if values.get("maybeCorrupt"):

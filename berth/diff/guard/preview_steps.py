@@ -84,8 +84,8 @@ def is_hidden(value: object) -> bool:
 class PreviewStep(Struct, frozen=True):
     """The operation of a preview on one resource, with the resource's state before (`old`) and after (`new`).
 
-    `details` are the changed fields by path, `reasons` the inputs that replace the resource; None if the engine does
-    not say.
+    `details` are the changed fields by path, `reasons` the inputs that replace the resource, `changed` those that
+    differ, also where their values are hidden; None if the engine does not say.
     """
 
     op: str
@@ -94,6 +94,7 @@ class PreviewStep(Struct, frozen=True):
     new: Mapping[str, Any] | None = None
     details: Mapping[str, Mapping[str, Any]] | None = None
     reasons: Sequence[object] | None = None
+    changed: Sequence[object] | None = None
 
     @property
     def type(self) -> str:

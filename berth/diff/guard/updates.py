@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from berth.diagnostics import join_words
 from berth.diff.guard.allowances import CLUSTER_KEY, UNPROTECTED, GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.preview_steps import PreviewStep, is_hidden
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, word_for_input
+from berth.kubeconfig import KubeconfigError, cluster_of
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 from berth.resource import IN_WORKER, ResourceKind
@@ -28,6 +30,8 @@ PROVIDER_TYPE: Final = "pulumi:providers:kubernetes"
 _CONNECTION: Final = ("kubeconfig", "context", "existing")
 """Inputs that say which cluster a stack's objects are in, beside the cluster's identifier."""
 _KUBECONFIG_TEXT: Final = "a secret"
+_NO_IDENTITY: Final = {"extensions", "disable-compression"}
+"""Keys of a cluster in a kubeconfig that do not say which one it is."""
 
 
 def guarded_updates(
@@ -75,10 +79,11 @@ def _guarded_fields(change: ResourceChange, allowances: AllowancesPlan) -> Itera
             yield GuardedChange(change.kind, key, key, GuardedAction.UNPROTECT, (field,), allowed=allowed)
 
 
-def updated_resources(steps: Iterable[PreviewStep]) -> Iterator[ResourceChange]:
+def updated_resources(steps: Iterable[PreviewStep], made_here: Collection[str] = ()) -> Iterator[ResourceChange]:
     """Yield the clusters of a preview that lose their deletion protection, and the networks whose ranges change.
 
-    The engine calls a changed range of pods or services an update, and Google Cloud refuses it.
+    The engine calls a changed range of pods or services an update, and Google Cloud refuses it. `made_here` are the
+    clusters that the stack makes: workers, and "" for its own.
     """
     network = ResourceKind.NETWORK.value
     for step in steps:
@@ -89,23 +94,55 @@ def updated_resources(steps: Iterable[PreviewStep]) -> Iterator[ResourceChange]:
             field = FieldEffect(_DELETION_PROTECTION, _DELETION_PROTECTION, *protection, UpdateEffect.UPDATE)
             key = step.name.removesuffix("-cluster")
             yield ResourceChange(ResourceKind.CLUSTER, key, None, ChangeKind.UPDATED, (field,))
-        if step.op == "update" and step.type == PROVIDER_TYPE and (fields := tuple(redirected(before, after))):
+        if step.op == "update" and step.type == PROVIDER_TYPE:
             worker, slash, _ = step.name.rpartition(IN_WORKER)
-            yield ResourceChange(
-                ResourceKind.CONNECTION, f"{worker}{slash}{CLUSTER_KEY}", None, ChangeKind.UPDATED, fields
-            )
+            key = f"{worker}{slash}{CLUSTER_KEY}"
+            if fields := tuple(redirected(step, made_here=worker in made_here)):
+                yield ResourceChange(ResourceKind.CONNECTION, key, None, ChangeKind.UPDATED, fields)
         key = step.name.removesuffix("-subnet")
         if step.op == "update" and step.type == _SUBNET_TYPE and key.rpartition(IN_WORKER)[2] == network:
             ranges = tuple(_refused_ranges(before, after))
             yield ResourceChange(ResourceKind.NETWORK, key, None, ChangeKind.UPDATED, ranges)
 
 
-def redirected(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[FieldEffect]:
-    """Yield what connects to an existing cluster in another way; the text of a kubeconfig has a token that changes."""
+def redirected(step: PreviewStep, *, made_here: bool = False) -> Iterator[FieldEffect]:
+    """Yield what connects to a cluster in another way.
+
+    Of the text of a kubeconfig its cluster counts, and not who reaches it; of a text that is hidden any change, unless
+    this stack makes the cluster: then the preview has the change of the cluster too.
+    """
     for name in _CONNECTION:
-        old, new = (_named_connection(name, inputs.get(name)) for inputs in (before, after))
+        old, new = (_named_connection(name, inputs.get(name)) for inputs in step.inputs)
         if old != new and _is_other_connection(name, old, new):
             yield FieldEffect(name, name, old, new, UpdateEffect.UPDATE)
+        elif old == new == _KUBECONFIG_TEXT and not made_here and (shown := _other_text(step)):
+            yield FieldEffect(name, name, *shown, UpdateEffect.UPDATE)
+
+
+def _other_text(step: PreviewStep) -> tuple[str, str] | None:
+    """Return how the texts of two kubeconfigs name other clusters; None if they name one."""
+    texts = [inputs.get("kubeconfig") for inputs in step.inputs]
+    if any(not isinstance(text, str) or is_hidden(text) for text in texts):
+        return (_KUBECONFIG_TEXT, "another one") if _says_changed(step, "kubeconfig") else None
+    if texts[0] == texts[1]:
+        return None
+    try:
+        before, after = (cluster_of(str(inputs["kubeconfig"]), inputs.get("context")) for inputs in step.inputs)
+    except KubeconfigError:
+        return "a text", "another one"
+    keys = sorted((before.keys() | after.keys()) - _NO_IDENTITY)
+    others = [key for key in keys if before.get(key) != after.get(key)]
+    if "server" in others:
+        return before["server"], after["server"]
+    return (before["server"], f"{before['server']} with another {join_words(others)}") if others else None
+
+
+def _says_changed(step: PreviewStep, name: str) -> bool:
+    """Whether the engine says that a hidden input changes, or no other one does."""
+    if step.changed:
+        return any(str(each).partition(".")[0] == name for each in step.changed)
+    before, after = step.inputs
+    return all(before.get(key) == after.get(key) for key in (before.keys() | after.keys()) - {name})
 
 
 def _named_connection(name: str, value: object) -> object:

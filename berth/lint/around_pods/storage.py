@@ -86,7 +86,9 @@ def check_driver(pods: JobPods, source: SourceValue, driver: str, of_class: str 
     elif nodes.open_reason is not None:
         yield "driver-unknown", source, f"not checked: whether the cluster has '{driver}': {nodes.open_reason}"
     else:
-        key = f"cluster.{row['key']}" if "key" in row else "the team's identity.secrets"
+        shapes = pods.submitted.context.node_shapes(pods.submitted.queue)
+        machine = shapes[0].pool.machine_type if shapes else "MACHINE"
+        key = f"cluster.{row['key']}".replace("MACHINE", machine) if "key" in row else "the team's identity.secrets"
         message = f"the driver '{driver}'{of_class} is off in this cluster, so its pods never start"
         yield "no-driver", source, f"{message}; write {key} in the platform's stack file"
 

@@ -25,11 +25,10 @@ from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.manifests.policy_rules import RUNTIME_CLASSES
 from berth.manifests.workloads.values import as_list
-from berth.plan.teams import SECRETS, IdentityPlan, TeamPlan
+from berth.plan.teams import READER_ROLES, SECRETS, IdentityPlan, TeamPlan
 
 FUSE = "gcsfuse.csi.storage.gke.io"
 _SECRETS_DRIVER = "secrets-store-gke.csi.k8s.io"
-_READER_ROLES = ("roles/storage.objectViewer", "roles/storage.legacyObjectReader", "roles/storage.legacyBucketReader")
 _IMAGE = re.compile(
     r"(?:[a-z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,})?"
 )
@@ -167,7 +166,7 @@ def _check_bucket(pods: JobPods, team: TeamPlan, volume: PodVolume) -> Findings:
         message = f"not checked: whether the service account '{account}' may use the bucket '{bucket}'"
         remedy = f"the platform grants it to '{identity.service_account}'; write that as serviceAccountName"
         yield "bucket-unknown", where, f"{message}; {remedy}"
-    elif role in _READER_ROLES and get_nested(attributes, "readOnly") is not True:
+    elif role in READER_ROLES and get_nested(attributes, "readOnly") is not True:
         message = f"not checked: whether its pods write to the bucket '{bucket}', where {role} lets them only read"
         yield "bucket-unknown", where, f"{message}; write readOnly: true, or roles/storage.objectUser for the team"
 

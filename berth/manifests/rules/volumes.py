@@ -22,8 +22,9 @@ _TYPES: Final = " && ".join(f"(!has(v.{name}) || '{name}' in variables.allowed)"
 _MOUNTED: Final = " || ".join(f"has(v.{name})" for name in (*MOUNTED_BY_THE_NODE, "csi"))
 
 
-def volumes_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
-    """Return the policy for every kind with pod templates."""
+def volumes_policy(job_kinds: Mapping[str, Sequence[str]], drivers: Sequence[str] = ()) -> AdmissionPolicy:
+    """Return the policy for every kind with pod templates; `drivers` are further ones of the platform."""
+    known = [*CSI_DRIVERS, *drivers]
     return AdmissionPolicy(
         name="volumes",
         refuses=(
@@ -52,7 +53,7 @@ def volumes_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
             ),
             (
                 "variables.unrestricted || variables.templates.all(t, "
-                f"{list_field('t.spec', 'volumes')}.all(v, !has(v.csi) || v.csi.driver in {list(CSI_DRIVERS)} || "
+                f"{list_field('t.spec', 'volumes')}.all(v, !has(v.csi) || v.csi.driver in {known} || "
                 "v.csi.driver in variables.allowed))",
                 "inline CSI volumes of this driver are mounted by the node, beside the network policy; write a "
                 "persistentVolumeClaim, or ask the platform's owners for the driver in volumeTypes",

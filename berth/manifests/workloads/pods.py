@@ -11,11 +11,15 @@ from berth.manifests.quantities import quantity
 from berth.manifests.workloads.metadata import Manifest, optional
 from berth.manifests.workloads.values import as_list, as_mapping, is_mapping
 from berth.names import MAX_LABEL, TEAM_LABEL, shorten
+from berth.plan.gke import CHECKPOINT_DRIVER
 from berth.plan.workloads import PodPlan, SubmissionPlan
 
 CONFIG_FOLDER: Final = "/etc/config"
 SECRETS_FOLDER: Final = "/var/secrets"
 """Where pods find the files of a ConfigMap, and of secrets, in a folder of its name."""
+
+CHECKPOINTS_FOLDER: Final = "/checkpoints"
+"""Where pods save checkpoints in the memory of their node."""
 
 MAIN: Final = "main"
 """The name of the container, where no operator looks for another."""
@@ -66,7 +70,8 @@ def _pod_spec(submission: SubmissionPlan, plan: PodPlan, container: str) -> Mani
         spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     if plan.tolerations:
         spec["tolerations"] = [toleration(each) for each in plan.tolerations]
-    volumes = {"volumes": list(_volumes(plan).values())} if _volumes(plan) else {}
+    own = [*_volumes(plan).values(), *({"name": each.name, **each.volume} for each in plan.mounts)]
+    volumes = {"volumes": own} if own else {}
     by_name = _claims(submission, plan)
     claims = [{"name": name, "resourceClaimTemplateName": template} for name, template in by_name.items()]
     containers = [_container(plan, container, by_name)]
@@ -85,7 +90,7 @@ def channel_template(submission: SubmissionPlan) -> str:
 
 
 def _volumes(plan: PodPlan) -> dict[str, Manifest]:
-    """Map mount paths to volumes for the ConfigMaps and secrets that the pod sees as folders."""
+    """Map mount paths to volumes for what the pod sees as folders: ConfigMaps, secrets, and room for checkpoints."""
     configs: dict[str, Manifest] = {
         f"{CONFIG_FOLDER}/{name}": {"name": shorten(f"config-{name}", MAX_LABEL), "configMap": {"name": name}}
         for name in plan.configs
@@ -101,15 +106,19 @@ def _volumes(plan: PodPlan) -> dict[str, Manifest]:
         }
         for name in plan.secrets
     }
-    return {**configs, **secrets}
+    own: Manifest = {"name": "checkpoints", "csi": {"driver": CHECKPOINT_DRIVER}}
+    return {**configs, **secrets, **({CHECKPOINTS_FOLDER: own} if plan.checkpoints else {})}
 
 
 def _container(plan: PodPlan, name: str, claims_by_name: Iterable[str]) -> Manifest:
     amounts = {resource: quantity(resource, number) for resource, number in plan.resources.items()}
     container: Manifest = {"name": name, **({"image": plan.image} if plan.image else {})}
-    if volumes := _volumes(plan):
+    written = [(volume["name"], path, path != CHECKPOINTS_FOLDER) for path, volume in _volumes(plan).items()]
+    written += [(each.name, each.path, each.read_only) for each in plan.mounts if each.path is not None]
+    if written:
         container["volumeMounts"] = [
-            {"name": volume["name"], "mountPath": path, "readOnly": True} for path, volume in volumes.items()
+            {"name": volume, "mountPath": path, **({"readOnly": True} if read_only else {})}
+            for volume, path, read_only in written
         ]
     if plan.command:
         container["command"] = list(plan.command)

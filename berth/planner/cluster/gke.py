@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from berth import names
 from berth.diagnostics import FieldPath, format_value
 from berth.names import MAX_CLUSTER_NAME, MAX_COMPUTE_NAME, is_gke_name, shorten
-from berth.plan.gke import AuthorizedNetwork, ClusterPlan, ControlPlanePlan, ServiceAccountPlan
+from berth.plan.gke import AuthorizedNetwork, CheckpointingPlan, ClusterPlan, ControlPlanePlan, ServiceAccountPlan
 from berth.planner.allowances import is_protected
 from berth.planner.cluster.maintenance import auto_provisioning_plan, maintenance_plan
 from berth.planner.cluster.vpc import network_plan
@@ -63,7 +63,13 @@ def required_services(context: PlanningContext) -> tuple[str, ...]:
     return tuple(sorted({*SERVICES, *required}))
 
 
-def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, multi_networking: bool) -> ClusterPlan:
+def cluster_plan(
+    context: PlanningContext,
+    pools: Mapping[str, PoolRequest],
+    *,
+    multi_networking: bool,
+    checkpointing: CheckpointingPlan | None = None,
+) -> ClusterPlan:
     """Return the cluster for these pools; `multi_networking` is whether one of them needs it."""
     spec = context.spec.cluster
     name = cluster_name(context)
@@ -99,6 +105,7 @@ def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, 
         security_group=security_group(context),
         secret_manager=_mounts_secrets(context),
         slice_controller=any(connects_slices(request) for request in pools.values()),
+        checkpointing=checkpointing,
         webhook_firewall=webhook_firewall_plan(context, name),
     )
 
@@ -150,6 +157,7 @@ _STANDARD_ONLY_KEYS = {
     "shieldedNodes": ("shielded_nodes", "always has shielded nodes"),
     "datapathProvider": ("datapath_provider", "always has Dataplane V2"),
     "confidentialNodes": ("confidential_nodes", "gets confidential nodes from a ComputeClass"),
+    "checkpointing": ("checkpointing", "has no multi-tier checkpointing"),
 }
 """Keys that an Autopilot cluster cannot have, and what Autopilot does instead."""
 

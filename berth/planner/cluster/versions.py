@@ -29,9 +29,15 @@ def check_versions(context: PlanningContext, planned_pools: Mapping[str, Planned
     cluster, assumed = context.spec.cluster, list[MissingFeature]()
     if cluster.version:
         _check_cluster_version(context, cluster.version)
-    for name, pool in planned_pools.items():
-        for missing in missing_features(feature_needs(pool.request), cluster.version, cluster.release_channel):
-            path: FieldPath = ("pools", name, *setting_path(pool.request, missing.key))
+    needed: list[tuple[FieldPath, FeatureNeed]] = [
+        (("pools", name, *setting_path(pool.request, need.key)), need)
+        for name, pool in planned_pools.items()
+        for need in feature_needs(pool.request)
+    ]
+    if cluster.checkpointing is not None and cluster.mode == "standard":
+        needed.append((("cluster", "checkpointing"), FeatureNeed(feature="checkpointing", key="checkpointing")))
+    for path, need in needed:
+        for missing in missing_features([need], cluster.version, cluster.release_channel):
             if missing.severity == Severity.FAULT:
                 context.problems.fault("version-too-old", path, missing.message)
             elif missing.severity == Severity.WARNING:

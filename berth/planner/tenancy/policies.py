@@ -20,6 +20,8 @@ def plan_policies(
     kueue: ConfigurationPlan | None,
     platform: PlatformSpec,
     exclusive: tuple[ExclusivePlan, ...],
+    *,
+    csi_drivers: tuple[str, ...] = (),
 ) -> PoliciesPlan | None:
     """Return the policies for these teams; None if no team has a namespace."""
     namespaces = [namespace for team in teams for namespace in team.namespaces]
@@ -38,6 +40,7 @@ def plan_policies(
         exclusive=exclusive,
         mixed_queues=tuple(sorted({queue for each in namespaces if each.owned for queue in each.plain_machines})),
         audited={name: each.until for name, each in sorted(platform.policies.items()) if each.until is not None},
+        csi_drivers=csi_drivers,
         limited_queues=tuple(sorted({queue for each in namespaces for queue in each.run_limits})),
         shared_run_limits=_shared_run_limits(each for each in namespaces if not each.owned),
     )

@@ -131,28 +131,133 @@ def test_the_first_kubeconfig_of_a_fleet_is_no_other_one() -> None:
         ({"context": "./lab"}, {"context": "lab"}, True),
         ({"context": "lab"}, {"context": "lab", "kubeconfig": "/etc/other"}, True),
         ({"kubeconfig": "/etc/lab", "context": "lab"}, {"kubeconfig": "/etc/lab", "context": "lab"}, False),
-        ({"kubeconfig": "apiVersion: v1\nkind: Config\n"}, {"kubeconfig": "apiVersion: v1\nkind: Config\n#"}, False),
-        ({"kubeconfig": '{"kind": "Config"}'}, {"kubeconfig": '{"kind":  "Config"}'}, False),
+        ({"kubeconfig": "apiVersion: v1\nkind: Config\n"}, {"kubeconfig": "apiVersion: v1\nkind: Config\n#"}, True),
         ({"kubeconfig": "/etc/lab"}, {"kubeconfig": "[secret]"}, True),
         ({"kubeconfig": "/etc/lab"}, {"kubeconfig": SECRET}, True),
         ({"kubeconfig": "/etc/lab"}, {"kubeconfig": "apiVersion: v1\nkind: Config\n"}, True),
         ({"kubeconfig": "/etc/lab"}, {"kubeconfig": UNKNOWN}, True),
         ({"kubeconfig": "[secret]"}, {"kubeconfig": "lab"}, True),
         ({"kubeconfig": SECRET}, {}, True),
-        ({"kubeconfig": SECRET}, {"kubeconfig": {**SECRET, "ciphertext": "v1:other"}}, False),
+        ({"kubeconfig": SECRET}, {"kubeconfig": {**SECRET, "ciphertext": "v1:other"}}, True),
         ({"kubeconfig": "[secret]"}, {"kubeconfig": "[secret]", "enableConfigMapMutable": True}, False),
-        ({"kubeconfig": "apiVersion: v1\nkind: Config\n"}, {"kubeconfig": UNKNOWN}, False),
+        ({"kubeconfig": "apiVersion: v1\nkind: Config\n"}, {"kubeconfig": UNKNOWN}, True),
     ],
 )
 def test_the_guard_reads_it_from_a_preview(before: dict[str, Any], after: dict[str, Any], *, is_blocked: bool) -> None:
-    """A kubeconfig's text has a token and a certificate that change; its path and the context do not."""
-    urn = "urn:pulumi:lab::berth::berth:gke:Connection$pulumi:providers:kubernetes::cluster-cluster"
+    assert bool(redirections(EXISTING, before, after)) == is_blocked
+
+
+def redirections(
+    base: Mapping[str, Any], before: object, after: object, changed: Any = None, name: str = "kubernetes"
+) -> list[str]:
+    """Return what the guard says of the connections in a preview that updates one provider."""
+    urn = f"urn:pulumi:lab::berth::pulumi:providers:kubernetes::{name}"
     step = {"op": "update", "urn": urn, "oldState": {"inputs": before}, "newState": {"inputs": after}}
+    step |= {} if changed is None else {"diffReasons": changed}
     stack = {"op": "same", "urn": "urn:pulumi:lab::berth::pulumi:pulumi:Stack::berth-lab"}
     text = json.dumps({"steps": [stack, step], "changeSummary": {"same": 60, "update": 1}})
-    judged = check_preview(parse_preview(text), planned(EXISTING))
-    told = [describe_guarded_change(each) for each in judged.blocked]
-    assert any("may be another cluster" in line for line in told) == is_blocked
+    told = [describe_guarded_change(each) for each in check_preview(parse_preview(text), planned(base)).blocked]
+    return [line for line in told if "may be another cluster" in line]
+
+
+KUBECONFIG: Final = """\
+apiVersion: v1
+kind: Config
+current-context: lab
+contexts:
+- {name: lab, context: {cluster: lab, user: lab, namespace: default}}
+- {name: prod, context: {cluster: prod, user: lab}}
+clusters:
+- {name: lab, cluster: {server: "https://lab.example", certificate-authority-data: bGFi}}
+- {name: prod, cluster: {server: "https://prod.example", certificate-authority-data: cHJvZA==}}
+users:
+- {name: lab, user: {token: one}}
+"""
+CALM, LAB = "", "https://lab.example"
+EDITS: Final = {
+    "a token": ("token: one", "token: two", CALM),
+    "an exec plugin for the token": ("token: one", "exec: {apiVersion: v1, command: gke-gcloud-auth-plugin}", CALM),
+    "another namespace of the context": ("namespace: default", "namespace: other", CALM),
+    "a comment": ("kind: Config", "kind: Config  # of May", CALM),
+    "another cluster that the context does not use": ("https://prod.example", "https://other.example", CALM),
+    "what a client adds": ('{server: "https://lab', '{extensions: [{name: x}], server: "https://lab', CALM),
+    "the context and its name": ("name: lab, context", "name: other, context", "a text → another one"),
+    "the current context": ("current-context: lab", "current-context: prod", f"{LAB} → https://prod.example"),
+    "no current context": ("current-context: lab\n", "", "a text → another one"),
+    "the cluster of the context": ("cluster: lab, user", "cluster: prod, user", f"{LAB} → https://prod.example"),
+    "another server": ("https://lab.example", "https://lab2.example", f"{LAB} → https://lab2.example"),
+    "another port": ("https://lab.example", "https://lab.example:8443", f"{LAB} → https://lab.example:8443"),
+    "another path": ("https://lab.example", "https://lab.example/k8s/c-2", f"{LAB} → https://lab.example/k8s/c-2"),
+    "an authority": ("-data: bGFi", "-data: b3RoZXI=", f"{LAB} → {LAB} with another certificate-authority-data"),
+    "an authority's file": (
+        "certificate-authority-data: bGFi",
+        "certificate-authority: ca.crt",
+        f"{LAB} → {LAB} with another certificate-authority and certificate-authority-data",
+    ),
+    "no check of the server": (
+        "certificate-authority-data: bGFi",
+        "insecure-skip-tls-verify: true",
+        f"{LAB} → {LAB} with another certificate-authority-data and insecure-skip-tls-verify",
+    ),
+    "a proxy": ("-data: bGFi", "-data: bGFi, proxy-url: socks5://b:1", f"{LAB} → {LAB} with another proxy-url"),
+    "a name in the certificate": (
+        "-data: bGFi",
+        "-data: bGFi, tls-server-name: x",
+        f"{LAB} → {LAB} with another tls-server-name",
+    ),
+    "a second cluster of the name": ("name: prod, cluster", "name: lab, cluster", "a text → another one"),
+    "text that is cut": ("contexts:", "contexts: [", "a text → another one"),
+}
+"""Edit of a kubeconfig's text → what the guard shows of it; nothing where the same cluster is reached."""
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_of_a_kubeconfig_s_text_its_cluster_counts(edit: str) -> None:
+    """Who reaches a cluster is no part of it; a hidden text is another one if the engine says that it changes."""
+    before, after, shown = EDITS[edit]
+    assert KUBECONFIG.count(before) == 1
+    text = KUBECONFIG.replace(before, after)
+    told = redirections(EXISTING, {"kubeconfig": KUBECONFIG}, {"kubeconfig": text}, ["kubeconfig"])
+    expected = f"connection to the existing cluster would change, which may be another cluster (kubeconfig {shown})"
+    assert told == ([expected] if shown else [])
+    hidden = redirections(EXISTING, {"kubeconfig": "[secret]"}, {"kubeconfig": "[secret]"}, ["kubeconfig"])
+    assert [line.endswith("(kubeconfig a secret → another one)") for line in hidden] == [True]
+
+
+SHOWN_HIDDEN: Final = ({"kubeconfig": "[secret]"}, {"kubeconfig": "[secret]"})
+
+
+def test_a_context_of_the_program_counts_instead_of_the_current_one() -> None:
+    old, new = (KUBECONFIG.replace("current-context: lab", each) for each in ("current-context: x", "#"))
+    before, after = ({"kubeconfig": text, "context": "prod"} for text in (old, new))
+    assert redirections(EXISTING, before, after) == []
+    other = KUBECONFIG.replace("https://prod", "https://other")
+    (told,) = redirections(
+        EXISTING, {"kubeconfig": KUBECONFIG, "context": "prod"}, {"kubeconfig": other, "context": "prod"}
+    )
+    assert told.endswith("(kubeconfig https://prod.example → https://other.example)")
+
+
+@pytest.mark.parametrize("changed", [["kubeconfig"], ["version", "kubeconfig"], []])
+def test_a_hidden_kubeconfig_that_changes_may_be_another_cluster(changed: list[str]) -> None:
+    (told,) = redirections(EXISTING, *SHOWN_HIDDEN, changed)
+    assert told.endswith("(kubeconfig a secret → another one)")
+    allowed = fleet_with({"allowChange": {"cluster": "a token of May"}}, base=json.loads(json.dumps(EXISTING)))
+    assert redirections(allowed, *SHOWN_HIDDEN, changed) == []
+    assert redirections(EXISTING, *SHOWN_HIDDEN, ["version"]) == []
+
+
+def test_a_hidden_kubeconfig_counts_for_workers_of_others_and_not_for_clusters_of_the_stack() -> None:
+    """A cluster that the stack makes is in the preview itself."""
+    (told,) = redirections(MANAGER, *SHOWN_HIDDEN, ["kubeconfig"], "east/kubernetes")
+    assert told.startswith(f"{WORKER} east would change")
+    assert redirections(MANAGER, *SHOWN_HIDDEN, ["kubeconfig"]) == []
+
+
+def test_the_guard_reads_another_kubeconfig_of_an_ack_one_fleet() -> None:
+    before, after = {"kubeconfig": "ack-one.kubeconfig"}, {"kubeconfig": "other"}
+    (told,) = redirections(ACK, before, after, ["kubeconfig"], "fleet")
+    assert told.endswith("(kubeconfig ack-one.kubeconfig → other)")
 
 
 PLATFORM: Final = """\
@@ -231,7 +336,8 @@ def test_another_platform_of_the_same_google_cluster_is_no_move(folder: pathlib.
         ("replace", "providers:kubernetes", {"clusterIdentifier": "p/r/a"}, {"clusterIdentifier": "p/r/b"}, True),
         ("update", "providers:kubernetes", {"kubeconfig": "[secret]"}, {"kubeconfig": "/etc/b"}, True),
         ("update", "providers:kubernetes", {"context": "a"}, {"context": "b"}, True),
-        ("update", "providers:kubernetes", {"kubeconfig": SECRET}, {"kubeconfig": "[secret]"}, False),
+        ("update", "providers:kubernetes", {"kubeconfig": SECRET}, {"kubeconfig": "[secret]"}, True),
+        ("update", "providers:kubernetes", {"kubeconfig": SECRET, "a": 1}, {"kubeconfig": SECRET}, False),
         ("replace", "pulumi:StackReference", {"name": "o/berth/dev"}, {"name": "o/berth/prod"}, False),
         ("same", "providers:kubernetes", {"clusterIdentifier": "p/r/a"}, {"clusterIdentifier": "p/r/a"}, False),
     ],

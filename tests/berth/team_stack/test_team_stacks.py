@@ -234,8 +234,14 @@ def elsewhere(values: dict[str, Any]) -> None:
         (without_team, "was deployed without team 'team-a'; update it first"),
         (without_queue, "was deployed without queue 'lq-team-a-lp' of team 'team-a'; update it first"),
         (without_kubeconfig, "has no output 'kubeconfig'; run pulumi up on it first"),
-        (empty_kubeconfig, "the kubeconfig of stack 'organization/berth/batch-platform' has no current context"),
-        (other_text, "the kubeconfig of stack 'organization/berth/batch-platform' has no current context"),
+        (
+            empty_kubeconfig,
+            "the kubeconfig of stack 'organization/berth/batch-platform' is empty",
+        ),
+        (
+            other_text,
+            "the kubeconfig of stack 'organization/berth/batch-platform' has no clusters",
+        ),
         (elsewhere, "was deployed without namespace 'team-a' of team 'team-a'; update it first"),
     ],
 )

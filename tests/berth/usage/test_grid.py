@@ -169,7 +169,11 @@ def test_a_minute_of_data_is_not_a_week() -> None:
 
 def test_warnings_of_an_answer_are_shown() -> None:
     problems = Problems()
-    value = answer([entry(USAGE, ("q", "f", "r"), {START: 1.0})], warnings=["store a is down"], infos=["truncated"])
+    value = answer(
+        [entry(USAGE, ("q", "f", "r"), {START: 1.0, START + STEP: 1.0})],
+        warnings=["store a is down"],
+        infos=["truncated"],
+    )
     read_metrics([("x", value)], Chosen("dev"), problems)
     assert [each.line() for each in problems.entries] == [
         "warning: Prometheus warns: store a is down [bad-metrics]",
@@ -229,12 +233,12 @@ def test_a_third_series_that_overlaps_the_first_is_compared_with_it() -> None:
     ]
 
 
-def test_a_series_without_a_cluster_is_not_added_to_one_with_it() -> None:
-    entries = [entry(USAGE, KEYS[0], FLAT, cluster="dev"), entry(USAGE, KEYS[0], FLAT)]
-    assert read(entries, Chosen("dev"))[1] == [
-        f"error: {USAGE} of queue 'speech-train' has two series at a time, with cluster 'dev' and ''; ask for one of "
-        'them in the query (cluster="…") [bad-metrics]'
-    ]
+@pytest.mark.parametrize("other", [KEYS[0], KEYS[1]], ids=["of the queue", "of another queue"])
+def test_a_series_without_a_cluster_is_not_added_to_one_with_it(other: tuple[str, str, str]) -> None:
+    entries = [entry(USAGE, KEYS[0], FLAT, cluster="dev"), entry(USAGE, other, FLAT)]
+    message = "some series are of cluster 'dev', and some name none; write --cluster dev for the former [bad-metrics]"
+    assert read(entries, Chosen("dev"))[1] == [f"error: {message}"]
+    assert read(entries, Chosen("dev", is_asked=True))[1] == []
 
 
 @pytest.mark.parametrize(

@@ -263,12 +263,14 @@ def test_the_formats_have_the_same_figures(tmp_path: pathlib.Path) -> None:
 RANGE = "but a range is needed; ask /api/v1/query_range with start, end and step [bad-metrics]"
 QUERIES = "`berth usage STACK --queries` prints what to ask for [no-samples]"
 AGAIN = "save the whole answer again; `berth usage STACK --queries` prints how [bad-json]"
+TRAIN = {"cluster_queue": "vision-train", "flavor": "v5e", "resource": "google.com/tpu"}
+SERVE = {**TRAIN, "cluster_queue": "speech-serve"}
 INSTANT = {"status": "success", "data": {"resultType": "vector", "result": []}}
-FOREIGN = matrix([series(USAGE, [1.0], cluster_queue="other", flavor="x", resource="y")])
+FOREIGN = matrix([series(USAGE, [1.0, 1.0], cluster_queue="other", flavor="x", resource="y")])
 REFUSED: dict[str, tuple[object, str]] = {
     "cut off": (
         json.dumps(FOREIGN)[:-9],
-        "{}: error: is not JSON: Expecting value at line 1, column 212; " + AGAIN,
+        "{}: error: is not JSON: Expecting value at line 1, column 231; " + AGAIN,
     ),
     "empty": ("", "{}: error: is not JSON: Expecting value at line 1, column 1; " + AGAIN),
     "an instant query": (
@@ -299,6 +301,33 @@ REFUSED: dict[str, tuple[object, str]] = {
         matrix([series(USAGE, [float("nan")], cluster_queue="vision-train", flavor="v5e", resource="google.com/tpu")]),
         "error: no series of kueue_cluster_queue_resource_usage has a sample; " + QUERIES,
     ),
+    "one sample": (
+        matrix([series(USAGE, [1.0], **TRAIN)]),
+        "error: no series has two samples; ask for a longer period, or with a smaller step [no-samples]",
+    ),
+    "a sum": (
+        matrix([{"metric": TRAIN, "values": [[START, "1"], [START + 60, "1"]]}]),
+        "error: no series of kueue_cluster_queue_resource_usage has a sample (a series without a name is of a "
+        "function, such as sum); " + QUERIES,
+    ),
+    "a difference": (
+        matrix([series(USAGE, [1.0, -2.0], **TRAIN)]),
+        "{}: error: series 0 has -2 at 1763800060, and Kueue counts nothing below 0; ask for the metric itself, "
+        "without a function [bad-metrics]",
+    ),
+    "milliseconds": (
+        matrix([{"metric": {"__name__": USAGE, **TRAIN}, "values": [[START * 1000, "1"], [START * 1000 + 60, "1"]]}]),
+        "{}: error: series 0 has the time 1763800000000, which is not in seconds since 1970; "
+        "save the answer again [bad-metrics]",
+    ),
+    "a histogram": (
+        matrix([{"metric": {"__name__": USAGE, **TRAIN}, "histograms": [[START, {"count": "1"}]]}]),
+        "{}: error: series 0 has no labels or no numbers; save the answer again [bad-metrics]",
+    ),
+    "series with and without a cluster": (
+        matrix([series(USAGE, [1.0, 1.0], **TRAIN, cluster="dev"), series(USAGE, [1.0, 1.0], **SERVE)]),
+        "error: some series are of cluster 'dev', and some name none; write --cluster dev for the former [bad-metrics]",
+    ),
     "metrics of another fleet": (
         FOREIGN,
         "error: no cluster queue of dev has a sample, but 'other' have; name metrics of this fleet [other-fleet]",
@@ -308,6 +337,16 @@ REFUSED: dict[str, tuple[object, str]] = {
         "{}: error: is nested more than 64 levels deep; " + AGAIN,
     ),
 }
+
+
+def test_samples_that_are_further_apart_than_the_period_say_nothing(tmp_path: pathlib.Path) -> None:
+    file = saved(tmp_path, matrix(hour(plan("dev"))))
+    done = CliRunner().invoke(app, ["usage", "dev", "--metrics", str(file), "--last", "30s"])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: the samples are 60 s apart, and the period has 30 s; ask for a longer period, or with a smaller step "
+        "[no-samples]\n"
+    )
 
 
 @pytest.mark.parametrize("claim", REFUSED)
@@ -378,13 +417,23 @@ def prometheus(request: pytest.FixtureRequest) -> Iterator[tuple[str, list[str]]
     server.server_close()
 
 
-def test_prometheus_is_queried_with_the_token(prometheus: tuple[str, list[str]], tmp_path: pathlib.Path) -> None:
+def test_prometheus_is_queried_with_the_token(
+    prometheus: tuple[str, list[str]], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url, tokens = prometheus
+    end = START + (SAMPLES - 1) * STEP
+    monkeypatch.setattr("time.time", lambda: end)
     token = tmp_path / "token"
     token.write_text("secret\n", encoding="utf-8")
     from_server = answer.measure_usage(plan("dev"), [], url, token, "1h")
     assert tokens == ["Bearer secret"] * 3
     assert from_server.report == report(plan("dev"), saved(tmp_path, matrix(hour(plan("dev")))))
+    for late, coverage in ((600, 51 / 61), (2 * 86400, 0.0)):  # samples that end before the period does
+        monkeypatch.setattr("time.time", lambda late=late: end + late)
+        ended = answer.measure_usage(plan("dev"), [], url, None, "1h").report
+        assert ended is not None and ended.end == end + late
+        assert {each.coverage for team in ended.teams for each in team.flavors} == {coverage}
+        assert not any(each.can_return or each.lacks for team in ended.teams for each in team.flavors)
 
 
 def test_the_printed_queries_ask_for_every_metric() -> None:

@@ -223,3 +223,45 @@ def differences(name: str) -> tuple[Difference, ...]:
 def row_of(name: str, difference: Difference) -> Row | None:
     """Return the row of a difference: the first of the system that fits, else the first that holds for all."""
     return next((row for row in (*SYSTEMS[name].rows, *SHARED.rows) if row.fits(difference)), None)
+
+
+# --- recipes ----------------------------------------------------------------------------------------------------------
+
+
+class RecipeField(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A field of a recipe and its value; `at` is its path in the example, `why` the reason of another value there."""
+
+    of: str
+    field: str
+    value: Any
+    at: str = ""
+    why: str = ""
+
+
+class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A published recipe whose machines an example has: where it is from, and its fields by object of the example."""
+
+    title: str
+    read: str
+    fields: tuple[RecipeField, ...]
+
+
+RECIPES = {file.stem: convert(load_table(file), Recipe) for file in sorted((FOLDER / "recipes").glob("*.yaml"))}
+
+
+@cache
+def recipe_values(example: str) -> dict[str, dict[str, str]]:
+    """Return what an example registers and creates, as the page writes it: fields by object."""
+    found = {**registered(example), **created(example)}
+    return {of: {path: shown(value) for path, value in values.items()} for of, values in found.items()}
+
+
+def here_of(example: str, row: RecipeField) -> str:
+    """Return the example's value of a field of its recipe; `none` without one."""
+    return recipe_values(example).get(row.of, {}).get(row.at or row.field, ABSENT)
+
+
+def is_equal(example: str, row: RecipeField) -> bool:
+    """Return whether the example has the value of its recipe; one that the recipe leaves open is."""
+    here, published = here_of(example, row), shown(row.value)
+    return here == published or (published.startswith("(") and here != ABSENT)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.docs.sources.published import (
     ABSENT,
+    RECIPES,
     SHARED,
     SYSTEMS,
     Difference,
@@ -19,8 +20,11 @@ from tests.docs.sources.published import (
     compare,
     created,
     differences,
+    here_of,
+    is_equal,
     registered,
     row_of,
+    shown,
 )
 from tests.small_fleets import problems
 from tests.stack_files import ROOT, fleet_values
@@ -53,33 +57,18 @@ OTHERS = """
 Kueue. `inference` is a use case that the source of `hotswap` names without showing it: inference beside training that
 may be interrupted.
 
-`gb200` has the machines of Cluster Toolkit's blueprint `gke-a4x` (104708037, 2026-06-25). Equal: the chart of
-NVIDIA's DRA driver with its values, the namespace and the kind of its quota, the levels of the Topology, the workload
-policy, DRANET. It differs so: the driver is 25.8.0 as in `gke-a4x-max-bm` (there 25.3.0 with beta APIs of the
-cluster); the quota is for 100 pods and two for each node (there 100); a job requires `gke-nodepool`, which is one
-NVLink domain (there `gce-topology-subblock`); Kueue counts the channels (its 0.17 there counts no claims); pods claim
-four interfaces by `mrdma-4` (there `default-rdma`).
-
-`hpc` has the machines of Cluster Toolkit's blueprint `gke-h4d` (2026-06-25) and the job of Google's sample `hpc/mpi`
-(2b503651, 2026-07-30). Equal: the machine type, compact placement, the reservation by name, multi-networking, the
-zone's profile `vpc-falcon` and one subnet, `type: Device` and `deviceMode: RDMA`; of the job `mpiImplementation`,
-`launcherCreationPolicy`, `cleanPodPolicy`, the annotations, the provider of libfabric. It differs so: the network is
-`falcon-a-0` (there `rdma-0`), as RoCE networks of another zone may have that name; the taint is that of reserved
-machines (there `node-type=h4d`); pods add `IPC_LOCK` (there privileged, with hostPID and hostIPC for the launcher),
-which a team's namespace would refuse; each worker has 189 cores and leaves one for the launcher (there 192 without a
-request, and an anti-affinity between workers, which the network card implies); 16 and flex-start machines (there one
-way of consumption); the release channel is regular (there rapid with 1.32, which is no longer supported).
-
-`ironwood` has the Kueue objects of Cluster Toolkit's `kueue-configuration-dynamic-slicing.yaml.tftpl` (read
-2026-11-28). Equal: the controller of the AdmissionCheck, the accelerator of the flavor and its toleration, the order
-of the levels, `preemption.withinClusterQueue`, the mode and type of the workload policy, a node pool of 16 machines
-for each sub-block, the reservation by name, the add-on. It differs so: the levels of parts stand between sub-block
-and host, as in the tests of xpk's slice controller (there super-slicing alone; llm-d has those levels without 2x2x1
-and the block); the flavor also selects `gke-accelerator-topology-mode` and the reservation, so that fixed slices and
-other reservations stay apart; the check is for one flavor (there for the whole queue); quotas are those of the teams,
-and also for cpu, memory and pods (there every chip, llm-d 999999); the cohort reclaims; the release channel is rapid,
-as GKE's page requires (there regular); the node pools name the policy and the topology (gcloud sends the policy
-alone). Kueue's slice controller is not installed: its published image has no release.
+The machines of `gb200`, `hpc` and `ironwood` are those of recipes of Cluster Toolkit, which the tables below compare
+field by field. Beside them, NVIDIA's DRA driver of `gb200` is 25.8.0 as in `gke-a4x-max-bm` (in `gke-a4x` 25.3.0 with
+beta APIs), a job requires `gke-nodepool`, which is one NVLink domain (there `gce-topology-subblock`), Kueue counts
+the channels (its 0.17 there counts no claims), and pods claim four interfaces by `mrdma-4` (there `default-rdma`).
+The job of `hpc` is that of Google's sample `hpc/mpi` (2b503651, 2026-07-30) with `IPC_LOCK` for its pods (there
+privileged, with hostPID and hostIPC for the launcher) and 189 cores for a worker, which leaves one for the launcher
+(there 192 without a request). The flavor of `ironwood` also selects `gke-accelerator-topology-mode` and the
+reservation, so that fixed slices and other reservations stay apart, and its quotas are those of the teams, also for
+cpu, memory and pods (there every chip, llm-d 999999); llm-d has its levels without 2x2x1 and the block. Its node
+pools name the policy and the topology (gcloud sends the policy alone), and its channel is rapid, as GKE's page
+requires. Kueue's slice controller is not installed: its published image has no release. What the slice controller,
+the MPI operator and NVIDIA's driver decide was not run.
 """
 
 
@@ -100,7 +89,26 @@ def page() -> str:
         if system.contradictions:
             lines += ["", "Where the source contradicts itself:", "", "| it says | and | here |", "| --- | --- | --- |"]
             lines += [f"| {each.says} | {each.but} | {each.here} |" for each in system.contradictions]
-    return HEAD + "\n".join(lines) + "\n" + OTHERS
+    return HEAD + "\n".join(lines) + "\n" + OTHERS + _recipes()
+
+
+def _recipes() -> str:
+    """Return one table for each recipe: every field, with the example's value, and why it is another one."""
+    lines: list[str] = []
+    for name, recipe in RECIPES.items():
+        lines += ["", f"### {name}: {recipe.title}", "", f"Version {recipe.read}.", ""]
+        lines += ["| object | field | published | here | |", "| --- | --- | --- | --- | --- |"]
+        for row in recipe.fields:
+            says = "equal" if is_equal(name, row) else row.why
+            here = _value(here_of(name, row))
+            lines.append(f"| `{row.of}` | `{row.field}` | {_value(shown(row.value))} | {here} | {says} |")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_field_of_a_recipe_is_equal_or_has_a_reason(name: str) -> None:
+    for row in RECIPES[name].fields:
+        assert is_equal(name, row) is not bool(row.why), (row.of, row.field, here_of(name, row))
 
 
 def _published(name: str) -> int:
