@@ -27,6 +27,8 @@ Spec = dict[str, SourceValue]
 
 TOPOLOGY_PREFIX = "kueue.x-k8s.io/podset-"
 """Prefix of the annotations with which pods ask Kueue for a topology."""
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""Label with a namespace's own name, which Kubernetes sets."""
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _LABEL_OPERATORS = _NODE_OPERATORS[:4]
@@ -131,9 +133,9 @@ def _tolerations(spec: Spec) -> Iterator[Toleration]:
 # --- other pods -------------------------------------------------------------------------------------------------------
 
 
-def _selector(fields: Spec, labels: Mapping[str, str | None]) -> tuple[NodeSelectorRequirement, ...] | None:
-    """Return the requirements of a labelSelector with those of matchLabelKeys; None if there is no selector."""
-    source = fields.get("labelSelector")
+def _expressions(fields: Spec, name: str) -> list[NodeSelectorRequirement] | None:
+    """Return the requirements of a label selector; None if it is not there."""
+    source = fields.get(name)
     if source is None or source.value is None:
         return None
     inner = source.mapping("a label selector") or {}
@@ -142,6 +144,14 @@ def _selector(fields: Spec, labels: Mapping[str, str | None]) -> tuple[NodeSelec
     for each in _items(inner.get("matchExpressions"), "a list of expressions"):
         expression = _requirement(each, _LABEL_OPERATORS)
         found += [expression] if expression is not None else []
+    return found
+
+
+def _selector(fields: Spec, labels: Mapping[str, str | None]) -> tuple[NodeSelectorRequirement, ...] | None:
+    """Return the requirements of a labelSelector with those of matchLabelKeys; None if there is no selector."""
+    found = _expressions(fields, "labelSelector")
+    if found is None:
+        return None
     # The API server adds the pod's own values of these keys; it skips a key that the pod does not have.
     for key, operator in (("matchLabelKeys", SAME), ("mismatchLabelKeys", DIFFERENT)):
         names = [str(each) for each in as_list(fields[key].value)] if key in fields else []
@@ -162,16 +172,16 @@ def _pod_terms(spec: Spec, kind: str, labels: Mapping[str, str | None]) -> Itera
         key = _topology_key(source, fields) if fields else None
         if key is None:
             continue
-        spaces = fields.get("namespaceSelector")
-        chosen = None if spaces is None else as_mapping(spaces.value)
+        spaces = _expressions(fields, "namespaceSelector")
+        named = [each.values for each in spaces or () if (each.key, each.operator) == (_NAMESPACE_NAME, "In")]
+        written = as_list(fields["namespaces"].value) if "namespaces" in fields else []
+        is_named = bool(spaces) and len(named) == len(spaces or ()) == 1
         yield PodAffinityTerm(
             topology_key=key,
             selector=_selector(fields, labels),
-            namespaces=tuple(str(each) for each in as_list(fields["namespaces"].value))
-            if "namespaces" in fields
-            else (),
-            all_namespaces=spaces is not None and spaces.value is not None and not chosen,
-            has_namespace_selector=bool(chosen),
+            namespaces=(*(str(each) for each in written), *(named[0] if is_named else ())),
+            all_namespaces=spaces == [],
+            has_namespace_selector=bool(spaces) and not is_named,
         )
 
 

@@ -14,6 +14,8 @@ from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.manifests.workloads.values import as_mapping
+from berth.placement.own_pods import OwnPods, own_scope
+from berth.placement.room import pods_per_node
 from berth.plan.admission_checks import (
     CONSUME_ANNOTATION,
     PARAMETER_PREFIX,
@@ -48,6 +50,7 @@ def check_queued_pods(job: SubmittedJob) -> None:
     _check_same_shape(job, queued_pods)
     for pods in queued_pods:
         _check_template(pods)
+        _check_apart(job, pods)
         limit = catalog.limits().max_request_nodes
         if pods.pod_set.count > limit:
             message = f"{pods.pod_set.count} pods, but a request has at most {limit} machines; write {limit} or fewer"
@@ -154,14 +157,26 @@ def _has_same_requirements(queued_pods: list[JobPods]) -> bool:
     return all(needs(each) == needs(queued_pods[0]) for each in queued_pods)
 
 
+def _check_apart(job: SubmittedJob, pods: JobPods) -> None:
+    """Warn of pods that must not share a machine and could: GKE makes only as many as the requests need."""
+    pod_set = pods.pod_set
+    flavors = {entry.flavor for entry in job.queue.flavors}
+    machines = [each for each in job.context.node_classes if each.group.flavor in flavors]
+    selects = [
+        each for each in pod_set.pod_anti_affinity if own_scope(each.selector, each, pod_set) is not OwnPods.NONE
+    ]
+    if selects and any(pods_per_node(pod_set, each) > 1 for each in machines):
+        source = pods.settings.field("affinity", "podAntiAffinity")
+        source.problems.unknown(
+            "placement-unknown",
+            source.path,
+            "whether all its pods get machines is not known: GKE makes queued machines for what the pods request, and "
+            "their podAntiAffinity is not supported there; remove it, or request all accelerators of a machine",
+        )
+
+
 def _check_template(pods: JobPods) -> None:
     """Report settings of a pod template that queued machines do not support."""
-    apart = pods.settings.field("affinity", "podAntiAffinity")
-    if apart.value:
-        apart.fault(
-            "dws",
-            "queued machines do not support podAntiAffinity, and each pod has its own machine; remove podAntiAffinity",
-        )
     for key in pods.settings.annotations:
         if key.endswith(f"/{CONSUME_ANNOTATION}"):
             message = "Kueue sets this annotation when it admits the job; remove it from the manifest"

@@ -31,9 +31,11 @@ from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.job_rules import (
     check_equal_completions,
     check_least,
+    check_manager,
     check_name,
     check_pod_group,
     check_refusals,
+    check_run_time,
 )
 from berth.lint.likely_queue import LikelyQueue, likely_queue
 from berth.lint.pod_rules import check_limits, check_pod_rules
@@ -223,6 +225,8 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     check_admission(submitted)
     check_least(submitted)
     check_equal_completions(submitted)
+    check_manager(submitted)
+    check_run_time(submitted)
     if not likely.is_only:
         check_limits(submitted)
         if job.pod_sets:

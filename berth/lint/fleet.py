@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 
 from msgspec import Struct
@@ -59,6 +60,12 @@ class LintContext:
     def node_classes(self) -> tuple[NodeClass, ...]:
         """The nodes of the cluster, empty."""
         return node_classes(self.nodes, self.claims.resource_of, installed_daemons(self.plan))
+
+    def on_nodes(self, classes: tuple[NodeClass, ...]) -> LintContext:
+        """Return the same fleet with other nodes."""
+        other = copy(self)
+        other.node_classes = classes
+        return other
 
     @property
     def integrations(self) -> Integrations:

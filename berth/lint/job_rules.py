@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.jobs.job_manifests import MIN_PARALLELISM, JobManifest
@@ -10,6 +11,7 @@ from berth.jobs.placement_fields import FALSE_WORDS, TRUE_WORDS
 from berth.jobs.pod_groups import POD_GROUP_SIZE, group_name
 from berth.jobs.pod_set import PodSet
 from berth.jobs.values import SourceValue, describe_value, get_nested, inside, is_whole, items
+from berth.lint.around_pods.checkpoints import MAX_EXECUTION
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.manifests.workloads.values import as_mapping
 from berth.names import MAX_LABEL, is_dns_1035_label, is_subdomain, shorten
@@ -105,6 +107,40 @@ def check_pod_group(job: JobManifest) -> None:
     elif members > int(size):
         message = f"pod group '{name}' has {size} Pods, but {members} are in the manifests; write '{members}'"
         source.fault("pod-group", message)
+
+
+_MANAGERS = {
+    "Job": "kubernetes.io/job-controller",
+    "JobSet": "jobset.sigs.k8s.io/jobset-controller",
+    "MPIJob": "kubeflow.org/mpi-operator",
+    "RayCluster": "ray.io/kuberay-operator",
+    "RayJob": "ray.io/kuberay-operator",
+    "TrainJob": "trainer.kubeflow.org/trainjob-controller",
+}
+"""The value of `spec.managedBy` with which a kind's own controller runs it, as without one."""
+_MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+
+
+def check_manager(job: SubmittedJob) -> None:
+    """Report a job that names another controller than that of its kind: no pod exists until that one makes it."""
+    source = inside(job.job.source, "spec", "managedBy")
+    name = source.value
+    if name is None or job.job.kind not in _MANAGERS or name == _MANAGERS[job.job.kind]:
+        return
+    if name != _MULTIKUEUE:
+        message = f"whether the cluster has the controller '{name}', which alone makes its pods, is not known"
+        source.problems.unknown("operator-unknown", source.path, f"{message}; remove managedBy")
+    elif not job.context.plan.workers:
+        message = f"the fleet has no workers, so nothing starts a job that is managed by '{name}'"
+        source.fault("no-operator", f"{message}; remove managedBy")
+
+
+def check_run_time(job: SubmittedJob) -> None:
+    """Report a maximum run time that Kueue refuses (Kueue 0.19.2 `validateCreateForMaxExecTime`)."""
+    value = job.job.labels.get(MAX_EXECUTION)
+    if value is not None and not re.fullmatch("0*[1-9][0-9]*", str(value)):
+        source = job.job.metadata.child("labels", job.job.labels).child(MAX_EXECUTION, value)
+        source.fault("refused", f"Kueue refuses the run time {describe_value(value)}; write whole seconds from 1")
 
 
 _ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"

@@ -36,6 +36,7 @@ def check_pod_rules(job: SubmittedJob) -> None:
     for pods in job.job.settings:
         _check_limits(pods)
         _check_kubelet(pods)
+        _check_priority_fields(job, pods)
         _check_topology(job, pods)
         if job.context.plan.cluster.mode == "autopilot":
             for source, violation in _autopilot_violations(pods):
@@ -43,6 +44,26 @@ def check_pod_rules(job: SubmittedJob) -> None:
                     "autopilot-refuses",
                     f"Autopilot refuses pods with {violation}; remove it, or run the job on a Standard cluster",
                 )
+
+
+def _check_priority_fields(job: SubmittedJob, pods: PodSettings) -> None:
+    """Report a priority or a preemption policy that is not that of the pods' class, or of the default class.
+
+    Source: Kubernetes 1.36 `plugin/pkg/admission/priority`. That a priority without any class must be 0 is among the
+    API server's other rules.
+    """
+    named = pods.field("priorityClassName").value
+    priorities = job.context.plan.priorities
+    plan = next((each for each in priorities if (each.name == named if named else each.default)), None)
+    if plan is None and named:
+        return
+    of_class = f"their class '{plan.name}' has" if plan is not None else "those of no class have"
+    policy = "Never" if plan is not None and not plan.preempts else "PreemptLowerPriority"
+    for key, right in (("priority", plan.value if plan is not None else None), ("preemptionPolicy", policy)):
+        source = pods.field(key)
+        if None not in (source.value, right) and source.value != right:
+            message = f"the API server refuses the {key} {describe_value(source.value)} of its pods: {of_class}"
+            source.fault("refused", f"{message} {right}; remove {key}")
 
 
 # --- extended resources -----------------------------------------------------------------------------------------------

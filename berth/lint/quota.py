@@ -15,7 +15,7 @@ from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.machines import find_obstacle, flavor_refusals, report_without_flavor
-from berth.lint.trial import admit_pod_sets, reasons_on_first_flavor, try_pod_sets
+from berth.lint.trial import admit_pod_sets, count_admitted, reasons_on_first_flavor, try_pod_sets
 from berth.placement.reasons import Reason
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION
 from berth.plan.kueue import CPU, PODS
@@ -32,6 +32,8 @@ class TrialAdmission(Struct, frozen=True):
     flavors: Mapping[str, str]
 
 
+_MOST_SUBMITTED = 200
+"""So many workloads of an object are submitted one by one; of more, the pods are counted together."""
 NO_ADMISSION = TrialAdmission("", {})
 """Of a job that was not tried, or that Kueue does not admit."""
 
@@ -133,9 +135,13 @@ def _warn_if_not_all_fit(job: SubmittedJob) -> None:
     number = job.job.workloads
     if number < 2 or _refusal(job, _multiplied(job, number)) is None:
         return
-    fitting = bisect.bisect_left(
-        range(1, number), True, key=lambda count: _refusal(job, _multiplied(job, count)) is not None
-    )
+    fitting = count_admitted(job.context, job.queue.name, _pod_sets(job.job), min(number, _MOST_SUBMITTED))
+    if fitting == number:
+        return
+    if fitting == _MOST_SUBMITTED:
+        fitting = bisect.bisect_left(
+            range(1, number), True, key=lambda count: _refusal(job, _multiplied(job, count)) is not None
+        )
     message = f"{job.queue_name} can hold {fitting} of its {number} workloads at a time; the others stay pending"
     job.job.source.problems.warning("not-all-fit", job.job.source.path, message)
 

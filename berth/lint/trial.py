@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from berth.jobs.pod_set import PodSet
 from berth.lint.fleet import LintContext
 from berth.placement.kueue import ResourceFlavor, flavor_refusal
+from berth.placement.node_names import names_of_nodes, one_of_each, with_names
 from berth.placement.reasons import AssignedPods, Reason
 from berth.placement.scheduler import unplaceable_reasons
 from berth.placement.topology import Leaf, assign_topology, topology_leaves
@@ -20,6 +21,7 @@ from berth.simulator.pending_reasons import PendingReason, find_pending_reason
 from berth.simulator.scheduler.flavor_assignment import has_only_topologies
 from berth.simulator.scheduler.model import Job
 from berth.simulator.scheduler.state import JobState, SimulatedWorkload
+from berth.text import pluralize
 
 
 class Trial(Struct, frozen=True, kw_only=True):
@@ -46,7 +48,35 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 def try_pod_sets(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...]) -> Trial:
-    """Submit pod sets to a queue of the empty fleet; with the most pods that fit, if they may start with fewer."""
+    """Submit pod sets to a queue of the empty fleet; with the most pods that fit, if they may start with fewer.
+
+    Which nodes have the names that pods want or avoid is not known. If the pods have no room even where all wanted
+    names exist, or room even where all avoided ones do, that does not matter.
+    """
+    trial = _try_counts(context, queue, pod_sets)
+    names, classes = names_of_nodes(pod_sets), context.node_classes
+    is_named = names.wanted or names.avoided
+    if not is_named or not _is_open(trial) or (names.in_topology and any(each.group.parts for each in classes)):
+        return trial  # the topology of parts of a slice counts nodes by their place in it
+    tried: list[Trial] = []
+    for best in one_of_each(classes, names.wanted):
+        tried.append(_try_counts(context.on_nodes(best), queue, pod_sets))
+        if tried[-1].pending is None and all(each.is_unknown for each in tried[-1].reasons):
+            break
+    else:
+        most = f"a name is one node, so they have {pluralize(len(names.wanted), 'node')} at most"
+        full = next((each for each in tried if any(why.code == "no-place" for why in each.reasons)), tried[-1])
+        return replace(full, reasons=tuple(replace(each, message=f"{each.message} ({most})") for each in full.reasons))
+    worst = _try_counts(context.on_nodes(with_names(classes, names.avoided)), queue, pod_sets)
+    return trial if worst.pending is not None or worst.reasons else worst
+
+
+def _is_open(trial: Trial) -> bool:
+    return trial.pending is None and any(trial.reasons) and all(each.is_unknown for each in trial.reasons)
+
+
+def _try_counts(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...]) -> Trial:
+    """Submit pod sets; with the most pods that fit, if they may start with fewer."""
     all_pods = tuple(replace(each, least=None) for each in pod_sets)
     trial = _try_all(context, queue, all_pods)
     if trial.pending is None or len(pod_sets) != 1 or not context.simulated.setup.partial_admission:
@@ -181,6 +211,21 @@ def admit_pod_sets(
     simulator.finish(name)
     flavors = tuple(_main_flavor(context, each) for each in copy.flavors) if has_quota else ()
     return Trial(workload=copy, pending=reason, flavors=flavors, barred=tuple(barred))
+
+
+def count_admitted(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...], most: int) -> int:
+    """Return how many workloads of these pod sets the empty fleet admits at a time: each has its own flavors."""
+    simulator, counted = context.simulator, tuple(without_excluded(each) for each in pod_sets)
+    names: list[str] = []
+    while len(names) < most:
+        simulator.submit(Job(name=f"trial-{len(names)}", queue=queue, priority=0, pod_sets=counted))
+        names.append(f"trial-{len(names)}")
+        if simulator.workloads[names[-1]].state not in (JobState.ADMITTED, JobState.RESERVED):
+            break
+    admitted = sum(simulator.workloads[name].state in (JobState.ADMITTED, JobState.RESERVED) for name in names)
+    for name in reversed(names):
+        simulator.finish(name)
+    return admitted
 
 
 def _main_flavor(context: LintContext, flavors: dict[str, str]) -> str | None:

@@ -34,7 +34,7 @@ class Demand(Struct, eq=False):
 
     `spread_classes` are the nodes that its selectors and affinity allow, whatever their size; `possible` all nodes that
     nothing certain keeps it off. `tainted` are nodes with a taint that the pods do not tolerate, of all nodes of the
-    fleet (`fleet`).
+    fleet (`fleet`). `is_full`: all nodes are there, also those of pools that scale from zero.
     """
 
     pod_set: PodSet
@@ -43,6 +43,7 @@ class Demand(Struct, eq=False):
     possible: Sequence[NodeClass] = ()
     fleet: Sequence[NodeClass] = ()
     tainted: frozenset[NodeClass] = frozenset()
+    is_full: bool = False
 
     def counted_by(self, constraint: SpreadConstraint) -> list[NodeClass]:
         """Return the nodes whose domains a spread constraint compares.
@@ -52,7 +53,8 @@ class Demand(Struct, eq=False):
         """
         counted = list(self.spread_classes)
         if not constraint.honours_affinity:
-            counted += [each for each in self.fleet if each not in counted and each.group.pool_nodes.min]
+            there = (each for each in self.fleet if self.is_full or each.group.pool_nodes.min)
+            counted += [each for each in there if each not in counted]
         return [each for each in counted if not (constraint.honours_taints and each in self.tainted)]
 
 

@@ -51,7 +51,8 @@ def unplaceable_reasons(assigned: Sequence[AssignedPods], classes: Sequence[Node
         return [each for each in reasons if not each.is_unknown] or reasons
     # First the rules that the named nodes break, then what no nodes at all allow.
     named = [found for index, each in enumerate(assigned) if each.nodes is not None for found in _on_named(index, each)]
-    return named or list(_crowded(free, demands)) or reasons or _near_the_limit(free, classes)
+    found = named or list(_crowded(free, demands)) or reasons or list(_if_all_pools_run(free, demands))
+    return found or _near_the_limit(free, classes)
 
 
 def _unknown_domains(index: int, each: AssignedPods, classes: Sequence[NodeClass]) -> Iterator[Reason]:
@@ -70,6 +71,16 @@ def _unknown_domains(index: int, each: AssignedPods, classes: Sequence[NodeClass
                 message=f"{message}: {answers[0].why}",
                 is_unknown=True,
             )
+
+
+def _if_all_pools_run(assigned: Sequence[AssignedPods], demands: Sequence[Demand]) -> Iterator[Reason]:
+    """Yield what is unknown of pods that count nodes of other pools, which may have none, to be spread over them."""
+    if all(other.honours_affinity for each in demands for other in each.pod_set.spread):
+        return
+    for each in _crowded(assigned, [replace(demand, is_full=True) for demand in demands]):
+        why = f"its nodeAffinityPolicy counts nodes of other pools, which come and go: {each.message}"
+        message = f"whether its pods can be spread is not known: {why}"
+        yield replace(each, code="placement-unknown", message=message, is_unknown=True)
 
 
 def _near_the_limit(assigned: Sequence[AssignedPods], classes: Sequence[NodeClass]) -> list[Reason]:
@@ -138,10 +149,11 @@ def _no_room(index: int, each: AssignedPods, demand: Demand, fits: int, *, alone
     resource = min(limits, key=limits.__getitem__)
     nodes = min(sum(other.count for other in demand.classes), demand.classes[0].group.pool_nodes.max)
     together = "" if alone else " beside the job's other pods"
+    where = f"{pluralize(nodes, 'node')} of {place_of(each)}{together}"
     network = resource.removeprefix(NETWORK_RESOURCE) if resource.startswith(NETWORK_RESOURCE) else None
     message = (
-        f"{fits} of its {pod_set.count} pods fit on the {nodes} nodes of {place_of(each)}{together}: a node of "
-        f"{node.group.machine_type} has {f'the network {network}' if network else resource} for {room}"
+        f"{fits} of its {pod_set.count} pods fit on the {where}: a node of {node.group.machine_type} has "
+        f"{f'the network {network}' if network else resource} for {room}"
     )
     less = "remove the network from its annotation" if network else f"request less {resource}"
     remedy = f"write at most {pluralize(fits, 'pod')}, or {less}" if fits else less

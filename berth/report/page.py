@@ -20,6 +20,7 @@ from berth.overview.problems import problem_lists
 from berth.report.live import LiveView
 from berth.report.preemption_matrix import MAX_QUEUES, RULE_MEANINGS
 from berth.report.timeline import Timeline
+from berth.report.trace import TraceView
 from berth.report.usage_plot import UsageView, usage_svg
 from berth.report.view import ChangeSummary, KeyFigure, ReportBody, ReportOrigin
 from berth.text import pluralize
@@ -41,8 +42,9 @@ def render_page(
     origin: ReportOrigin | None = None,
     usage: UsageView | None = None,
     live: LiveView | None = None,
+    trace: TraceView | None = None,
 ) -> str:
-    """Return the page of a stack: with its cost, changes, timeline, origin, use and live cluster if they are given.
+    """Return the page of a stack: with its cost, changes, timeline, origin, use, live cluster and trace if given.
 
     For a stack with faults it shows the faults, and the plan of the valid part. Text from a stack file is escaped, and
     the page's content security policy forbids loading anything and running any script but the page's own filter.
@@ -73,6 +75,8 @@ def render_page(
         open_boxes=_OPEN_BOXES,
         open_queues=_OPEN_QUEUES,
         usage=usage,
+        trace=trace,
+        trace_pictures=[Markup(each) for each in (trace.over_time, trace.waits)] if trace else [],
         live=live,
         # Every text in the picture is escaped when it is drawn.
         usage_picture=Markup(usage_svg(usage)) if usage and usage.is_drawable else "",

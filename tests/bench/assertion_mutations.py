@@ -19,9 +19,16 @@ from berth.cli.test.checks import ASSERTIONS, check_evaluation
 from berth.diagnostics import FieldPath
 from berth.evaluate import Evaluation, evaluate_changed
 from berth.plan.fleet import FleetPlan
-from berth.plan.kueue import FlavorQuotasPlan, QuotaLimits
+from berth.plan.kueue import FlavorQuotasPlan, PreemptionPlan, QuotaLimits
 from berth.simulator.fleet import build_simulated_fleet
-from berth.simulator.scheduler.model import ClusterQueue, Cohort, FlavorFungibility, FlavorResource, SchedulerSetup
+from berth.simulator.scheduler.model import (
+    RUNNING,
+    ClusterQueue,
+    Cohort,
+    FlavorFungibility,
+    FlavorResource,
+    SchedulerSetup,
+)
 from tests.stack_files import ALL_STACKS, ROOT, evaluation
 
 _POLICIES = {
@@ -161,7 +168,8 @@ def decisive_setup(plan: FleetPlan) -> object:
     """Return all that the simulator reads of a plan, without what cannot change a decision.
 
     Without effect are: limits that no amount in the tree of cohorts reaches; lending and reclaiming of flavors that no
-    other queue of the tree may borrow, borrowing of those that nobody else has; preemption while borrowing for a queue
+    other queue of the tree may borrow, or of which all that others may borrow is the cohort's own; borrowing of those
+    that nobody else has; everything about a held queue without a cohort; preemption while borrowing for a queue
     that borrows nothing; whether the search goes on after a flavor, if it borrows none before the last or preempts
     nobody; and the values of priorities beyond their order.
     """
@@ -210,7 +218,7 @@ class _Trees:
             total = self.totals[top, cell]
             others = total - limits.nominal if self.sharers[top, cell[0]] > 1 else 0
             most = limits.nominal if isinstance(member, ClusterQueue) else total
-            is_borrowed = bool(self.borrowers[top, cell[0]] - {member.name})
+            is_borrowed = bool(self.borrowers[top, cell[0]] - {member.name}) and not self._is_never_lent(member, cell)
             own[cell] = QuotaLimits(
                 nominal=limits.nominal,
                 borrowing_limit=_unless(limits.borrowing_limit, others) if others else None,
@@ -218,9 +226,28 @@ class _Trees:
             )
         return own
 
+    def _is_never_lent(self, member: ClusterQueue | Cohort, cell: FlavorResource) -> bool:
+        """Whether all that others may borrow together is nobody's own, in a cohort that is the whole tree."""
+        top, cohorts = self._top(member), {cohort.name: cohort for cohort in self.setup.cohorts}
+        others = [queue for queue in self.setup.queues if self._top(queue) == top and queue.name != member.name]
+        is_flat = all(queue.cohort == top for queue in others) and not any(
+            top == each for each in self.parents.values()
+        )
+        if not is_flat or self.setup.fair_strategies is not None or top not in cohorts or member.name == top:
+            return False
+        limits = [queue.quotas[cell].borrowing_limit for queue in others if cell in queue.quotas]
+        own = cohorts[top].quotas.get(cell)
+        return None not in limits and own is not None and sum(each or 0 for each in limits) <= own.nominal
+
     def _queue(self, queue: ClusterQueue) -> ClusterQueue:
+        if queue.stop_policy != RUNNING and queue.cohort is None:  # it admits nothing, and lends nothing
+            return structs.replace(
+                queue, is_strict_fifo=False, quotas={}, preemption=PreemptionPlan(), fungibility=FlavorFungibility()
+            )
         top, policies, fungibility = self._top(queue), queue.preemption, queue.fungibility
         flavors = {flavor for group in queue.resource_groups for flavor in group.flavors}
+        if policies.borrow_within_cohort is None and all(self._is_never_lent(queue, cell) for cell in queue.quotas):
+            policies = structs.replace(policies, reclaim_within_cohort="Never")
         if not any(self.borrowers[top, flavor] - {queue.name} for flavor in flavors):
             policies = structs.replace(policies, reclaim_within_cohort="Never")
         if not any(queue.name in self.borrowers[top, flavor] for flavor in flavors):

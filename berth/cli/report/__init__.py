@@ -15,8 +15,8 @@ from berth.cli import prices as costs
 from berth.cli.arguments import (
     EXIT_FAULTS,
     EXIT_OK,
-    ExampleArgument,
     Output,
+    StackArgument,
     exit_with_error,
     print_problems,
     project_root,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from berth.cost.prices import Prices
     from berth.report.live import LiveView
     from berth.report.timeline import Timeline
+    from berth.report.trace import TraceView
     from berth.report.usage_plot import UsageView
     from berth.report.view import ChangeSummary
 
@@ -38,7 +39,7 @@ EPILOG = "Example: berth report dev --since HEAD -o report.html"
 
 
 def report_command(
-    stack: ExampleArgument,
+    stack: StackArgument,
     revision: Annotated[
         str | None, typer.Option("--since", metavar="REV", help="Add the changes since this branch left REV.")
     ] = None,
@@ -63,13 +64,22 @@ def report_command(
             help="The output of `kubectl get workloads,clusterqueues -A -o json`; adds what the cluster holds now.",
         ),
     ] = None,
+    trace: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="A trace of jobs to simulate (berth simulate); adds use and waiting by time.",
+        ),
+    ] = None,
     output: Output = None,
 ) -> None:
     """Write the fleet as one HTML page.
 
     Shows capacity and guarantees, the quota tree, who can preempt whom, pools, cost, changes, a timeline of jobs, what
-    teams used of their guarantees, what a cluster holds now, and every warning. The page needs no other file and no
-    network. A stack with faults has a page too; with -o they are also printed, and the exit status is 1.
+    teams used of their guarantees, what a cluster holds now, what a trace of jobs meets, and every warning. The page
+    needs no other file and no network. A stack with faults has a page too; with -o they are also printed, and the exit
+    status is 1.
     """
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
@@ -87,8 +97,9 @@ def report_command(
     simulation = _simulate(stack, jobs, live) if jobs and not evaluation.faults else None
     timeline = None if simulation is None else _timeline(simulation, live)
     usage = _usage(evaluation, metrics) if metrics and not evaluation.faults else None
+    traced = _trace(stack, trace, price_table) if trace and not evaluation.faults else None
     origin = ReportOrigin(datetime.now(UTC).date().isoformat(), version("berth"), current_commit(project_root()))
-    write_output(render_page(evaluation, fleet_cost, changes, timeline, origin, usage, live_section), output)
+    write_output(render_page(evaluation, fleet_cost, changes, timeline, origin, usage, live_section, traced), output)
     if output is not None:
         print_problems(evaluation.faults)
     has_faults = evaluation.faults or (simulation is not None and simulation.faults)
@@ -141,6 +152,26 @@ def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
     if result.report is None:
         raise typer.Exit(EXIT_FAULTS)
     return usage_view(result.report)
+
+
+def _trace(stack: str, file: pathlib.Path, prices: Prices | None) -> TraceView:
+    """Return what a trace of jobs meets on the stack; print the problems, and exit 1 with a fault."""
+    from berth.cli.simulate import answer, output
+    from berth.cli.simulate.picture import simulation_svg
+    from berth.cli.simulate.wait_picture import waits_svg
+    from berth.report.trace import TraceView
+
+    result = answer.simulate(answer.Request(stacks=(stack,), trace=file, prices=prices), project_root())
+    print_problems(result.problems)
+    if not result.summaries:
+        raise typer.Exit(EXIT_FAULTS)
+    summary = result.summaries[0]
+    return TraceView(
+        trace=file.name,
+        over_time=simulation_svg(summary),
+        waits=waits_svg(summary),
+        document=tuple(output.trace_document(result)),
+    )
 
 
 def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | None) -> ChangeSummary:

@@ -23,7 +23,7 @@ DECIDING = {
 }
 """Facts of pods that decide about placement."""
 READERS = {
-    "berth/lint/dws.py": "queued machines have one shape: pods are compared with each other",
+    "berth/lint/dws.py": "queued machines have one shape, and are made for requests alone",
     "berth/lint/job_pods.py": "pods of one group are counted together",
     "berth/lint/machines.py": "the message for a selector that no flavor has",
     "berth/lint/around_pods/rollouts.py": "counts like the quota: the pods that a rollout adds",
@@ -58,7 +58,7 @@ FIELD_READERS = {
     "berth/lint/admission.py": "mirrors the policies of the namespace",
     "berth/lint/around_pods/dynamic_slices.py": "the place of a message",
     "berth/lint/around_pods/surroundings.py": "the place of a message",
-    "berth/lint/dws.py": "GKE refuses any anti-affinity on queued machines",
+    "berth/lint/dws.py": "the place of a message",
     "berth/lint/placement.py": "whose account pods on the network of their node use",
     "berth/lint/pod_rules.py": "the API server refuses an overhead without a RuntimeClass",
     "berth/lint/pod_security.py": "mirrors the policies of the namespace",
