@@ -47,20 +47,11 @@ StackArgument = Annotated[
     str,
     typer.Argument(
         metavar="STACK",
-        help="A stack's name (dev: Pulumi.dev.yaml) or a path to a stack file.",
-        autocompletion=complete_stack,
-    ),
-]
-ExampleArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="STACK",
         help="A stack's name (dev: Pulumi.dev.yaml), an example's name, or a path to a stack file.",
         autocompletion=complete_stack,
         callback=or_example,
     ),
 ]
-"""STACK of a verb that only reads: it may name an example, as `make` does."""
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 Output = Annotated[
     pathlib.Path | None,
@@ -125,8 +116,8 @@ def exit_with_error(error: object) -> NoReturn:
 
 def print_answer(document: Document, value: object = None) -> None:
     """Print the answer of a verb on stdout: `value` as JSON, or without one the document, in colours on a terminal."""
-    coloured = terminal.is_coloured(sys.stdout)
-    typer.echo(render_text(document, coloured=coloured) if value is None else format_json(value))
+    coloured, width = terminal.is_coloured(sys.stdout), terminal.width_of(sys.stdout)
+    typer.echo(render_text(document, coloured=coloured, width=width) if value is None else format_json(value))
 
 
 def format_json(value: object) -> str:

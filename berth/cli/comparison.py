@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.cli.arguments import or_example
 from berth.diagnostics import Problem
 from berth.diagnostics.acceptance import ACCEPTED_WARNINGS, without_reason
 from berth.evaluate import Evaluation, evaluate_stack
@@ -40,6 +41,25 @@ def parse_revision(text: str) -> StackRevision:
     """Parse `dev`, `Pulumi.dev.yaml`, `main:dev` or `HEAD~2:stacks/examples/dws.yaml`."""
     revision, colon, stack = text.rpartition(":")
     return StackRevision(stack, revision) if colon and revision else StackRevision(text)
+
+
+def with_examples(
+    sides: tuple[StackRevision, StackRevision], since: str | None, root: pathlib.Path
+) -> tuple[StackRevision, StackRevision]:
+    """Return the sides with the examples that their names mean.
+
+    A stack that a compared commit has, and another lacks, was deleted: its name means no example.
+    """
+    commits = {commit for commit in (since, *(side.revision for side in sides)) if commit is not None}
+
+    def resolve(side: StackRevision) -> StackRevision:
+        located = locate(side.stack, root)
+        was_here = located.by_name and any(
+            revisions.has_file(commit, located.display_path, root) for commit in sorted(commits)
+        )
+        return side if was_here else replace(side, stack=or_example(side.stack))
+
+    return resolve(sides[0]), resolve(sides[1])
 
 
 def at_merge_base(stack: str, revision: str, root: pathlib.Path) -> StackRevision:

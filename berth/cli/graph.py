@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from berth.cli.arguments import ExampleArgument, Output, evaluate_or_exit, exit_with_problems, write_output
+from berth.cli.arguments import Output, StackArgument, evaluate_or_exit, exit_with_problems, write_output
 from berth.diagnostics import Problem
 
 EPILOG = "Example: berth graph stacks/examples/quota-tree.yaml --format svg > tree.svg"
 
 
 def graph_command(
-    stack: ExampleArgument,
+    stack: StackArgument,
     output_format: Annotated[
         Literal["mermaid", "svg"], typer.Option("--format", help="Format of the drawing.")
     ] = "mermaid",

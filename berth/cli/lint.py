@@ -15,8 +15,8 @@ from berth.cli.arguments import (
     EXIT_FAULTS,
     EXIT_OK,
     AllOption,
-    ExampleArgument,
     JsonOption,
+    StackArgument,
     evaluate_or_exit,
     format_json,
     project_root,
@@ -36,7 +36,7 @@ EPILOG = "Example: berth lint dev stacks/jobs/train.yaml --team vision"
 
 
 def lint_command(
-    stack: ExampleArgument,
+    stack: StackArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, folders of them, or - for stdin.")],
     team: Annotated[
         str | None, typer.Option("--team", help="The team that submits them; its namespace is the default.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Generator
@@ -17,6 +18,11 @@ _PROGRESS_DELAY = 1.0
 def is_coloured(stream: IO[str]) -> bool:
     """Return whether `stream` is a terminal with colours and NO_COLOR is not set."""
     return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def width_of(stream: IO[str]) -> int | None:
+    """Return the columns of a terminal; None for what is no terminal, whose lines are not wrapped."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 @contextmanager

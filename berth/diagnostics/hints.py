@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -25,12 +25,15 @@ class ForeignKey(Struct, frozen=True):
     say: str = ""
     takes: str = ""
     like: str = r"[A-Za-z0-9][\w.@-]*"
+    values: Mapping[str, str] = {}
 
     def remedy(self, value: object) -> str:
         """Return what to do, after a semicolon; with what `value` tells in place of the example's."""
         if not self.write:
             return f"; remove it: {self.say}"
         name = value.rpartition("/")[2] if isinstance(value, str) else ""
+        if name in self.values:
+            return f"; write {self.values[name]}" + (f" ({self.say})" if self.say else "")
         range_ = _as_mapping(value)
         if self.takes and re.fullmatch(self.like, name):
             return f"; write {self.write.replace(self.takes, name)}" + (f" ({self.say})" if self.say else "")
@@ -50,9 +53,13 @@ _REPAIRS: tuple[Callable[[str], str], ...] = (
     lambda value: re.sub("[ _]+", "-", value.strip().lower()),
     lambda value: re.sub(r"(?<=\w)[ _.]+(?=\w)", "-", value.strip().lower()),
     lambda value: value.strip("“”\"'"),
+    lambda value: value.rstrip(",;"),
     lambda value: re.sub(r"(?<=\d)\s*[*×xX]\s*(?=\d)", "x", value),
     lambda value: value.removeprefix("v"),
     lambda value: re.sub("^(?:projects/|gs://)([^/]+)/?$", r"\1", value),  # a longer path may name another project
+    lambda value: re.sub(r"^(?:https?:)?//[\w.-]+/(?:compute/)?(?:v1|beta|alpha)?/?", "", value),
+    lambda value: re.sub("/cryptoKeyVersions/[0-9]+$", "", value),
+    lambda value: re.sub("^(?:group|user|serviceAccount):", "", value),
     lambda value: f"roles/{value}",
     lambda value: re.sub(r"^([a-z]+-[a-z]+[0-9]+)-[a-z]$", r"\1", value),
     lambda value: re.sub(r"^([a-z]+-[a-z]+[0-9]+)([a-z])$", r"\1-\2", value),
@@ -64,6 +71,21 @@ _REPAIRS: tuple[Callable[[str], str], ...] = (
 def repaired(text: str, is_valid: Callable[[str], bool]) -> str:
     """Return the first repair of a text that is valid; "" if there is none."""
     return next((near for near in (repair(text) for repair in _REPAIRS) if near != text and is_valid(near)), "")
+
+
+_RESOURCE_PATH = re.compile(
+    r"(?:(?:https?:)?//[\w.-]+/(?:compute/)?(?:(?:v1|beta|alpha)/)?)?/?((?:[a-z]\w+/[\w.@-]+/|global/)*[a-z]\w+/[\w.@-]+)/?"
+)
+
+
+def names_in_path(text: str) -> dict[str, str]:
+    """Return the names in a resource path of Google Cloud, or its URL, by kind: `zones/us-east5-a` has a zone.
+
+    {} for any other text.
+    """
+    path = _RESOURCE_PATH.fullmatch(text)
+    parts = [part for part in path[1].split("/") if part != "global"] if path else []
+    return {kind.removesuffix("s"): name for kind, name in zip(parts[::2], parts[1::2], strict=False)}
 
 
 @cache

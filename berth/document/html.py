@@ -19,6 +19,11 @@ def _text(text: object) -> str:
     return html.escape(printable(str(text)))
 
 
+def _words(text: object) -> str:
+    """Return text whose names with hyphens, such as `us-central1-a`, stay in one line where the line has room."""
+    return re.sub(r"\w+(?:-\w+)+", r'<span class="name">\g<0></span>', _text(text))
+
+
 _SIGNS = {"+ ": "added: ", "- ": "removed: ", "~ ": "changed: "}
 """Signs of a difference, and their words: a sign at the start of a line is easy to miss in a list of a page."""
 
@@ -26,7 +31,7 @@ _SIGNS = {"+ ": "added: ", "- ": "removed: ", "~ ": "changed: "}
 def _line(text: str) -> str:
     """Return a line of a list; a path that is wider than the screen breaks after a dot or a slash, not in a name."""
     words = _SIGNS.get(text[:2], text[:2]) + text[2:]
-    return re.sub(r"(?<=[\w\])])([./])(?=[a-zA-Z_])", r"\1<wbr>", _text(words))
+    return re.sub(r"(?<=[\w\])>])([./])(?=[a-zA-Z_<])", r"\1<wbr>", _words(words))
 
 
 def _elements(block: Block) -> Iterator[str]:
@@ -71,6 +76,6 @@ def _table(table: Table) -> Iterator[str]:
     for row in table.rows:
         again, above = ' class="again"' if row[0] == above else "", row[0]
         cells = zip(row, labels, numbers, strict=True)
-        first, *rest = [f' data-label="{label}"{number}>{_text(cell)}' for cell, label, number in cells]
+        first, *rest = [f' data-label="{label}"{number}>{_words(cell)}' for cell, label, number in cells]
         yield f'<tr{again}><th scope="row"{first}</th>' + "".join(f"<td{cell}</td>" for cell in rest) + "</tr>"
     yield "</tbody>\n</table>\n</div>"

@@ -144,6 +144,22 @@ def _template(line: str, content: str) -> str:
     )
 
 
+def _interpolation(line: str, content: str) -> str:
+    found = re.fullmatch(r"\s*(\$\{[^}]*\})\s*", content)
+    return (
+        f"'{format_value(found[1])}' is an interpolation, and nothing fills it in; write what it stands for"
+        if found
+        else ""
+    )
+
+
+def _comment(line: str, content: str) -> str:
+    found = re.fullmatch(r"\s*(?://+|/\*+|;+)\s*(.*?)\s*(?:\*+/)?", line)
+    if found is None or not content.strip():
+        return ""
+    return f"'{format_value(line.strip())}' is no comment of YAML; write '{format_value(f'# {found[1]}')}'"
+
+
 def _block(line: str, content: str) -> str:
     found = _BLOCK.fullmatch(content)
     if found is None or line.lstrip().startswith("- "):
@@ -169,6 +185,8 @@ _CHECKS: dict[str, Callable[[str, str], str]] = {
         "this is the fence of a code block in Markdown; remove the line" if re.match(r"\s*(```|~~~)", line) else ""
     ),
     "template": _template,
+    "interpolation": _interpolation,
+    "comment": _comment,
     "block": _block,
     "assignment": _assignment,
     "sign": _odd_sign,

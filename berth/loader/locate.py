@@ -66,16 +66,39 @@ def stack_names(root: pathlib.Path) -> list[str]:
 
 def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
     """Return the fault `no-file`, with the nearest stack or example, or with all stacks."""
+    examples = {f.stem: f"{EXAMPLES}/{f.name}" for f in sorted((root / EXAMPLES).glob("*.yaml"))}
     if not located.by_name:
-        example = root / EXAMPLES / located.file.name
-        siblings = sorted(located.file.parent.glob("*.y*ml")) if os.path.isdir(located.file.parent) else []
-        similar = [display_path(file, root) for file in ([example] if example.is_file() else siblings)]
-        hint = f"; did you mean '{similar[0]}'?" if example.is_file() else did_you_mean(located.display_path, similar)
+        folder = located.file.parent
+        siblings = sorted(folder.glob("*.y*ml")) if os.path.isdir(folder) else []
+        example = examples.get(located.stack)
+        similar = [example] if example else [display_path(file, root) for file in siblings]
+        hint = f"; did you mean '{example}'?" if example else did_you_mean(located.display_path, similar)
         return Problem(Severity.FAULT, "no-file", (), f"no file '{located.display_path}'{hint}")
     stacks = sorted(stack_names(root))
-    examples = {f.stem: f"{EXAMPLES}/{f.name}" for f in sorted((root / EXAMPLES).glob("*.yaml"))}
-    message = f"no stack '{located.stack}' ({located.display_path})"
-    return Problem(Severity.FAULT, "no-file", (), message + _suggestion(located.stack, stacks, examples))
+    other = _other_file(located.stack)
+    message = f"no stack '{located.stack}' ({located.display_path}){other}"
+    suggestion = _available(located.stack, stacks, examples) if other else _suggestion(located.stack, stacks, examples)
+    return Problem(Severity.FAULT, "no-file", (), message + suggestion)
+
+
+def directory_fault(located: LocatedStack, root: pathlib.Path) -> Problem | None:
+    """Return the fault `unreadable` for a directory that is named as a stack file, with a file to name."""
+    if located.by_name or not os.path.isdir(located.file):
+        return None
+    first = next((display_path(file, root) for file in sorted(located.file.glob("*.yaml"))), None)
+    remedy = f"name a file in it, such as {first}" if first else "name a YAML file"
+    return Problem(
+        Severity.FAULT, "unreadable", (), f"is a directory, not a file; {remedy}", place=located.display_path
+    )
+
+
+def _other_file(stack: str) -> str:
+    """Return what a name is that is no stack's: a file or a directory here, or stdin."""
+    if stack == "-":
+        return "; a stack file is not read from stdin"
+    if os.path.isdir(stack):
+        return f"; '{stack}' is a directory"
+    return f"; the name of a stack file ends in .yaml, that of '{stack}' does not" if os.path.isfile(stack) else ""
 
 
 def missing_project_fault(located: LocatedStack, root: pathlib.Path) -> Problem | None:
@@ -93,6 +116,10 @@ def _suggestion(stack: str, stacks: list[str], examples: dict[str, str]) -> str:
     if close := did_you_mean(stack, [*stacks, *(name for name in examples if name not in stacks)]):
         match = close.split("'")[1]
         return close if match in stacks else close.replace(match, examples[match])
+    return _available(stack, stacks, examples)
+
+
+def _available(stack: str, stacks: list[str], examples: dict[str, str]) -> str:
     available = (
         f"; write {'one of ' if len(stacks) > 1 else ''}{', '.join(stacks)}"
         if stacks

@@ -68,6 +68,11 @@ def files_at(commit: str, root: pathlib.Path) -> dict[str, GitFile]:
     return files
 
 
+def has_file(revision: str, path: str, root: pathlib.Path) -> bool:
+    """Return whether a commit has a file below `root`; False if there is no such commit."""
+    return _git(["cat-file", "-e", f"{revision}:./{path}"], root).returncode == 0
+
+
 def merge_base(revision: str, root: pathlib.Path) -> str:
     """Return the merge base of the current branch and `revision`; `revision` itself if git finds none.
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from berth.diagnostics import Problem, Severity
 from berth.diagnostics.listing import sort_by_place
 from berth.loader.base_file import BaseFile
-from berth.loader.locate import locate, missing_file_fault, missing_project_fault, project_of
+from berth.loader.locate import directory_fault, locate, missing_file_fault, missing_project_fault, project_of
 from berth.loader.positions import SourceMap
 from berth.loader.stack_text import CONFIG_KEYS, MOVE_TEAMS, WRITE_FLEET, StackText
 from berth.loader.team_defaults import KEY, with_team_defaults
@@ -52,6 +52,8 @@ def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[P
     keys or teams is kept, merge keys are left out, and scalars that must be quoted are kept as text.
     """
     located = locate(stack, root)
+    if directory := directory_fault(located, root):
+        return None, [directory]
     text = read_text(located.file, located.display_path, MOVE_TEAMS)
     if isinstance(text, Problem) and text.code != "no-file":
         return None, [text]

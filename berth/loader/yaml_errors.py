@@ -143,7 +143,7 @@ def _missing_colon(error: _ParserError) -> _Explanation:
 
 def _no_colon(words: str) -> str:
     """Explain a line without a colon; its first word is the key."""
-    key, _, value = words.partition(" ")
+    key, _, value = words.removesuffix("=").partition(" ")
     return f"'{format_value(words)}' has no colon; write '{format_value(f'{key}: {value}'.rstrip())}'"
 
 
@@ -193,11 +193,11 @@ def _unexpected_block(error: _ParserError) -> _Explanation:
     if _is_item(line):
         message = f"a list item follows the keys that begin on line {error.start_line + 1}; remove its '-'"
         return error.line, error.column, message
+    if not _content(line).strip("]}),;"):
+        return error.line, error.column, f"'{_content(line)}' closes nothing that is open; remove it"
     levels = " or ".join(str(level) for level in _levels(error))
-    message = (
-        f"'{_key_at(error, error.line)}' is indented by {indent} spaces, and no key above it is; indent it by {levels}"
-    )
-    return error.line, error.column, message
+    message = f"'{_key_at(error, error.line)}' is indented by {indent} spaces, and no key above it is"
+    return error.line, error.column, f"{message}; indent it by {levels}"
 
 
 def _levels(error: _ParserError) -> list[int]:

@@ -50,7 +50,7 @@ class PlanningContext(Struct):
         if name in entries:
             return entries[name]
         if not self.is_set_aside(section, name):
-            hint = did_you_mean(name, entries) or _known_names(section, entries)
+            hint = did_you_mean(name.rpartition("/")[2], entries) or _known_names(section, entries)
             self.problems.fault("unknown-reference", path, f"no {_SINGULAR[section]} '{format_value(name)}'{hint}")
         return None
 

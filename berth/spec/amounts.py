@@ -194,7 +194,7 @@ def _count_remedy(value: object) -> str:
     if bounds := re.fullmatch(r"([0-9]{1,7}) *(?:-|\.\.|to) *([0-9]{1,7})", text):
         return f"write {{min: {bounds[1]}, max: {bounds[2]}}}"
     if counted := re.fullmatch("([0-9]{1,7})(?: *[a-z]+)?", text):
-        return f"write {counted[1]}{' without quotes' if counted[1] == text else ''}"
+        return f"write {counted[1]}{' without quotes' if counted[1] == value else ''}"
     return "write a whole number, or {min: 1, max: 24}"
 
 

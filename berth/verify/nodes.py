@@ -143,14 +143,13 @@ class NodeComparison:
         for resource in sorted({*group.allocatable, *group.unknown_resources}):
             live = parse_quantity(resource, there[resource]) if resource in there else 0
             predicted, held = group.amount(resource), group.held.get(resource, 0)
-            # Kubernetes knows nothing of what checkpoints may take.
-            predicted = predicted if predicted is None else predicted + held
             if live is None:
                 self._note(group, name, resource, str(predicted), f"{there[resource]!s}", "it is not a quantity")
             elif predicted is None:
                 value = format_quantity(resource, live)
                 self._values.setdefault((group.pool, f"resource {resource}"), {}).setdefault(value, set()).add(name)
-            elif not predicted * _LEAST.get(resource, 1) <= live <= predicted:
+            # Real nodes also have what checkpoints may take, of which Kubernetes knows nothing; simulated ones do not.
+            elif not predicted * _LEAST.get(resource, 1) <= live <= predicted + held:
                 meaning = self._amount_meaning(group, resource, predicted, live)
                 self._note(
                     group,

@@ -21,7 +21,7 @@ import yaml
 from tests.e2e.support.cluster import Cluster, until
 from tests.e2e.support.hostile_fleet import wait_for_quotas
 from tests.e2e.support.project import BERTH, ROOT, output
-from tests.e2e.support.walks import WORKLOADS, Autoscaler, deployed, pods
+from tests.e2e.support.walks import BATCH_SECONDS, WORKLOADS, Autoscaler, deployed, pods
 
 ANNOTATION = "cloud.google.com/gke-tpu-slice-topology"
 PARTITION = "cloud.google.com/gke-tpu-partition-"
@@ -101,9 +101,11 @@ def said(cluster: Cluster, namespace: str) -> tuple[str, str]:
 
 
 def say_ready(cluster: Cluster, namespace: str) -> None:
-    """Say what the slice controller says when GKE has connected the chips."""
+    """Say what the slice controller says when GKE has connected the chips, also after a node flapped."""
     item = workload(cluster, namespace)
-    assert item is not None
+    checks = (item or {}).get("status", {}).get("admissionChecks", ())
+    if item is None or has(item, "QuotaReserved") != "True" or all(each["state"] == "Ready" for each in checks):
+        return
     state = {"name": CHECK, "state": "Ready", "message": "", "lastTransitionTime": DAY}
     where = ("-n", namespace, item["metadata"]["name"], "--subresource=status", "--type=merge")
     cluster.kubectl("patch", WORKLOADS, *where, "-p", json.dumps({"status": {"admissionChecks": [state]}}))
@@ -138,14 +140,14 @@ def test_a_shape_that_fits_is_placed_as_one_slice(ironwood: Cluster, tmp_path: P
     try:
         expect_placed(ironwood, "pretraining")
         assert has(workload(ironwood, "pretraining"), "Admitted") != "True"  # it waits for the slice controller
-        say_ready(ironwood, "pretraining")
         x, y, z = (int(each) for each in topology.split("x"))
         count = x * y * z // 4
 
         def bound() -> list[str]:
+            say_ready(ironwood, "pretraining")
             return [each["spec"]["nodeName"] for each in pods(ironwood, "shape") if each["spec"].get("nodeName")]
 
-        names = until(f"{count} pods on nodes", bound, lambda found: len(found) == count)
+        names = until(f"{count} pods on nodes", bound, lambda found: len(found) == count, BATCH_SECONDS)
         labels = {each["metadata"]["name"]: each["metadata"]["labels"] for each in ironwood.get("nodes")["items"]}
         whole = topology if count <= 16 else "4x4x4"
         parts = Counter(labels[each].get(f"{PARTITION}{whole}-id", each) for each in names)

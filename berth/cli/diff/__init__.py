@@ -26,6 +26,7 @@ from berth.cli.comparison import (
     changes_between,
     evaluate_revision,
     parse_revision,
+    with_examples,
 )
 from berth.cli.prices import PricesFile, load_prices, require_priceable
 from berth.evaluate import Evaluation
@@ -48,7 +49,7 @@ def diff_command(
         str,
         typer.Argument(
             metavar="OLD",
-            help="A stack's name or file, or either at a revision (main:dev).",
+            help="A stack's or an example's name or file, or one at a revision (main:dev).",
             autocompletion=complete_stack,
         ),
     ],
@@ -85,10 +86,11 @@ def diff_command(
     """
     if (new is None) == (revision is None):
         raise typer.BadParameter("write OLD NEW, or STACK --since REV")
-    price_table = load_prices(prices)
+    price_table, root = load_prices(prices), project_root()
     try:
-        before = parse_revision(old) if revision is None else at_merge_base(old, revision, project_root())
-        _print_changes((before, parse_revision(new or old)), output_format, price_table, live, revision)
+        first, second = with_examples((parse_revision(old), parse_revision(new or old)), revision, root)
+        before = first if revision is None else at_merge_base(first.label, revision, root)
+        _print_changes((before, second), output_format, price_table, live, revision)
     except RevisionNotFound as error:
         exit_with_error(error)
 

@@ -12,8 +12,8 @@ from berth.cli.arguments import (
     EXIT_FAULTS,
     EXIT_OK,
     AllOption,
-    ExampleArgument,
     JsonOption,
+    StackArgument,
     evaluate_or_exit,
     exit_with_error,
     print_answer,
@@ -28,7 +28,7 @@ EPILOG = "Example: berth plan dev --json | jq .teams"
 
 
 def plan_command(
-    stack: ExampleArgument,
+    stack: StackArgument,
     as_json: JsonOption = False,
     prices: costs.PricesFile = None,
     everything: AllOption = False,

@@ -8,8 +8,8 @@ import typer
 
 from berth.cli import terminal
 from berth.cli.arguments import (
-    ExampleArgument,
     JsonOption,
+    StackArgument,
     evaluate_or_exit,
     exit_with_error,
     format_json,
@@ -20,7 +20,7 @@ EPILOG = "Example: berth preview dev --inputs | less"
 
 
 def preview_command(
-    stack: ExampleArgument,
+    stack: StackArgument,
     as_json: JsonOption = False,
     inputs: Annotated[bool, typer.Option("--inputs", help="Also show the inputs of every resource.")] = False,
 ) -> None:

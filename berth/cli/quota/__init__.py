@@ -10,8 +10,8 @@ import typer
 from berth.cli.arguments import (
     EXIT_FAULTS,
     EXIT_OK,
-    ExampleArgument,
     JsonOption,
+    StackArgument,
     evaluate_or_exit,
     exit_with_problems,
     print_answer,
@@ -26,7 +26,7 @@ EPILOG = "Example: berth quota dev --json"
 
 
 def quota_command(
-    stack: ExampleArgument,
+    stack: StackArgument,
     have: Annotated[
         list[pathlib.Path] | None,
         typer.Option(

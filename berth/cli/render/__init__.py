@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from berth.cli.arguments import ExampleArgument, evaluate_or_exit, exit_with_error
+from berth.cli.arguments import StackArgument, evaluate_or_exit, exit_with_error
 
 EPILOG = "Example: berth render dev -o manifests/"
 
 
 def render_command(
-    stack: ExampleArgument,
+    stack: StackArgument,
     output: Annotated[
         pathlib.Path | None,
         typer.Option(

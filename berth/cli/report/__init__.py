@@ -15,8 +15,8 @@ from berth.cli import prices as costs
 from berth.cli.arguments import (
     EXIT_FAULTS,
     EXIT_OK,
-    ExampleArgument,
     Output,
+    StackArgument,
     exit_with_error,
     print_problems,
     project_root,
@@ -39,7 +39,7 @@ EPILOG = "Example: berth report dev --since HEAD -o report.html"
 
 
 def report_command(
-    stack: ExampleArgument,
+    stack: StackArgument,
     revision: Annotated[
         str | None, typer.Option("--since", metavar="REV", help="Add the changes since this branch left REV.")
     ] = None,

@@ -13,6 +13,7 @@ from berth.cli.arguments import (
     JsonOption,
     exit_with_problems,
     format_json,
+    or_examples,
     print_answer,
     print_problems,
     project_root,
@@ -32,6 +33,7 @@ def simulate_command(
         list[str],
         typer.Argument(
             metavar="STACK [NEW] [TRACE]",
+            callback=or_examples,
             help="One stack, or two to compare; then a trace: CSV, or a JSON object on each line.",
         ),
     ],

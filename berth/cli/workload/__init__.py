@@ -9,8 +9,8 @@ import typer
 from berth.cli.arguments import (
     EXIT_FAULTS,
     EXIT_OK,
-    ExampleArgument,
     JsonOption,
+    StackArgument,
     evaluate_or_exit,
     format_json,
     print_problems,
@@ -24,7 +24,7 @@ _BESIDE = ("stack", "team", "queue", "acceptance", "as_json")
 
 
 def workload_command(
-    stack: ExampleArgument,
+    stack: StackArgument,
     team: options.Team = None,
     queue: options.Queue = None,
     command: options.Command = None,

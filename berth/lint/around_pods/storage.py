@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from berth.catalog import fact_tables
+from berth.diagnostics import join_words
 from berth.jobs.values import SourceValue, get_nested, inside, items
 from berth.lint.job_pods import JobPods
 from berth.plan.existing import ExistingClusterPlan
@@ -74,7 +75,15 @@ def _check_class(pods: JobPods, source: SourceValue, written: object, volume: st
 def check_driver(pods: JobPods, source: SourceValue, driver: str, of_class: str = "") -> Findings:
     """Check that the cluster has a storage driver."""
     nodes = pods.submitted.context.nodes
-    if driver in nodes.storage_drivers:
+    # A job of a manager runs on one of its workers, each of which is a cluster with drivers of its own.
+    lacking = [name for name, each in nodes.workers.items() if driver not in each.storage_drivers]
+    if not lacking if nodes.workers else driver in nodes.storage_drivers:
+        return
+    if len(lacking) < len(nodes.workers):
+        message = (
+            f"not checked: whether its pods run on {join_words(lacking)}, where the driver '{driver}' is off or not"
+        )
+        yield "driver-unknown", source, f"{message} known; switch it on there too"
         return
     row = surroundings_table()["drivers"].get(driver)
     if row is None:

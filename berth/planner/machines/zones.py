@@ -92,7 +92,10 @@ def _check_even_spread(
         count = (
             f"slices: {{max: {machines.slices.max}}}" if machines.slices else f"nodes: {{max: {machines.nodes.max}}}"
         )
-        message = f"a fixed number of nodes needs zones; write zones: [{context.region}-…], or {count}"
+        listed = catalog.listed_zones(machines.machine)
+        known = catalog.zones_in(context.region, listed.proposed) if listed else ()
+        zone = next(iter(known), f"{context.region}-…")
+        message = f"a fixed number of nodes needs zones; write zones: [{zone}], or {count}"
         context.reject("pools", name, "bad-zone", (*path, "zones"), message)
     elif is_fixed and machines.nodes.max % len(zones):
         key = "slices" if machines.shape else "nodes"

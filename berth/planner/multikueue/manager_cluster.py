@@ -18,7 +18,9 @@ from berth.plan.admission_checks import (
 )
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.plan.gke import CHECKPOINT_DRIVER, ClusterPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
+from berth.plan.policies import PoliciesPlan
 from berth.planner.allowances import allowances
 from berth.planner.cluster_fleet import ClusterMachines, plan_cluster_fleet
 from berth.planner.context import PlanningContext
@@ -149,10 +151,20 @@ def plan_manager(
             for held_plan in worker.plan.held
         ),
         workers=tuple(worker for worker, _ in workers),
+        policies=_policies(manager, [worker for worker, _ in workers]),
         multikueue_configs=configs,
         multikueue_clusters=tuple(multikueue_cluster_plan(site) for site in worker_contexts),
     )
     return plan, workers
+
+
+def _policies(manager: FleetPlan, workers: Iterable[WorkerPlan]) -> PoliciesPlan | None:
+    """Return the manager's policies, which let jobs mount what some worker has for pods of every team."""
+    clusters = [each.plan.cluster for each in workers]
+    has_volume = any(isinstance(each, ClusterPlan) and each.checkpointing is not None for each in clusters)
+    if manager.policies is None or not has_volume:
+        return manager.policies
+    return replace(manager.policies, csi_drivers=(CHECKPOINT_DRIVER,))
 
 
 def _check_no_machines(context: PlanningContext) -> None:

@@ -118,8 +118,9 @@ def _parse_capacity(value: Any) -> Any:
         (key, inside), *more = list(subject.items()) or [("", cast("object", None))]
         if key in _KIND_BY_KEY and not more and isinstance(inside, str if key == "reservation" else dict):
             return {"kind": _KIND_BY_KEY[key], key: cast("object", inside)}
-        if key in _CAPACITY_BY_WORD and inside is True and not more:
-            raise validation_fault("bad-capacity", f"'{format_value(subject)}' is not a capacity; write {key}")
+        word = _KIND_BY_KEY.get(key, key)
+        if word in _CAPACITY_BY_WORD and inside is True and not more:
+            raise validation_fault("bad-capacity", f"'{format_value(subject)}' is not a capacity; write {word}")
         hint = "" if key in _KIND_BY_KEY else did_you_mean(str(key), _KIND_BY_KEY)
         raise validation_fault("bad-capacity", f"'{format_value(subject)}' is not a capacity; {_CAPACITY_FORMS}{hint}")
     word = value.lower().replace("_", "-") if isinstance(value, str) else ""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from difflib import SequenceMatcher
 from typing import Any, cast
 
-from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
-from berth.diagnostics.hints import foreign_key_hint
+from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value, join_words
+from berth.diagnostics.hints import foreign_key_hint, names_in_path
 from berth.spec.base import EMPTY_TEXT, Text, text_rule, yaml_type
 from berth.spec.core import NOT_SEEN
 from berth.spec.fleet import AnyFleetSpec, FleetSpec
@@ -29,6 +29,11 @@ __all__ = ["allowed_keys", "to_problem"]
 
 _NEAREST = 5
 
+_SHARED = {"network", "subnetwork", "reservation"}
+"""Resources that another project can share."""
+_RESOURCES = _SHARED | {"cluster", "zone", "region", "machineType", "serviceAccount"}
+"""What a resource path of Google Cloud can name that a key here names alone; keys of lists end in `s`."""
+
 _NAMED = {"priority": "the name of a priority", "cohort": "the name of a cohort", "pool": "the name of a pool"}
 
 
@@ -38,13 +43,17 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
     if path[1:] and path[-1] == "[key]" and error["input"] == path[-2]:  # the key is wrong, not its value
         path = path[:-1]
     if error["type"] == "berth":
-        return Problem(Severity.FAULT, error["ctx"]["code"], path, error["ctx"]["message"])
+        message: str = error["ctx"]["message"]
+        hint = "" if "; write " in message else _of_resource_path(error["input"], path, root)
+        return Problem(Severity.FAULT, error["ctx"]["code"], path, message + hint)
     if error["type"] == "extra_forbidden":
         return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(path, root, error["input"]))
     if error["type"] == "string_type":
         return Problem(Severity.FAULT, "bad-type", path, _not_a_string(error, path, root))
     if (expected := COLLECTION_NOUNS.get(error["type"])) is not None:
-        message = _wrong_type(expected)(error, path) + collection_remedy(error, path, root)
+        message = _wrong_type(expected)(error, path) + (
+            _cluster(error["input"]) or collection_remedy(error, path, root)
+        )
         return Problem(Severity.FAULT, "bad-type", path, message)
     if error["type"] not in _MESSAGES:
         return Problem(Severity.FAULT, "bad-value", path, f"'{format_value(error['input'])}': {error['msg'].lower()}")
@@ -71,6 +80,8 @@ def _hint(key: str, place: FieldPath, known: list[str], root: type[Model], value
     belongs, a similar key, or the nearest ones.
     """
     home = home_of(key, place, root)
+    if key[0] in "+-" and key[1:].strip() in known:
+        return f"; remove the '{key[0]}' before '{key[1:].strip()}'"
     if hint := foreign_key_hint(key, known, value):
         return hint
     if home is not None and home[: len(place)] == place and home != place:
@@ -81,7 +92,7 @@ def _hint(key: str, place: FieldPath, known: list[str], root: type[Model], value
         return "; no key is allowed here"
     if len(known) <= MAX_KEYS:
         return f"; write one of {', '.join(known)}"
-    if home is not None and key != "name":  # what has a name is not what another entry's name means
+    if home is not None and home.count("<name>") <= len(place) // 2 and key != "name":  # no other entry's key or name
         return f"; it is a key of {'.'.join(map(str, home)) or 'berth:fleet'}: move it there"
     nearest = sorted(known, key=lambda each: -SequenceMatcher(None, key.lower(), each.lower()).ratio())[:_NEAREST]
     return f"; the nearest of {len(known)} keys are {', '.join(nearest)}; docs/stack-file.md lists all"
@@ -117,12 +128,48 @@ def _written_example(path: FieldPath) -> str:
 
 
 def _not_a_string(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
-    model = model_of(annotation_at(path[:-1], root))
-    fields = model.model_fields.values() if model else ()
-    annotation = next((field.full_annotation for field in fields if field.alias == path[-1]), None)
-    rule = text_rule(annotation)
+    rule = _rule_at(path, root)
     expected, remedy = _expected_text(error["input"], path, rule)
     return _wrong_type(expected)(error, path) + (remedy or _several(error["input"], path, rule, root))
+
+
+def _of_resource_path(value: object, path: FieldPath, root: type[Model]) -> str:
+    """Return what to write for a resource path of Google Cloud where its name is expected."""
+    names = names_in_path(value) if isinstance(value, str) else {}
+    steps = (str(step).removesuffix("s") for step in reversed(path))
+    kind = next((step for step in steps if step in _RESOURCES), "")
+    rule = _rule_at(path, root)
+    last = next(reversed(names), "")
+    if kind not in names and last in allowed_keys(path[:-1], root):
+        return f"; it is the path of a {last}: write {last}: {names[last]}"
+    if kind not in names or rule is None or not rule.matches(names[kind]):
+        return ""
+    return f"; write '{names[kind]}'{_of_project(names, path, root) if kind in _SHARED else ''}"
+
+
+def _cluster(value: object) -> str:
+    """Return the mapping that a resource path of a cluster stands for."""
+    names = names_in_path(value) if isinstance(value, str) else {}
+    place = names.get("location") or names.get("zone") or names.get("region")
+    if "cluster" not in names or place is None:
+        return ""
+    project = f", project: {names['project']}" if "project" in names else ""
+    return f"; write {{name: {names['cluster']}, location: {place}{project}}}"
+
+
+def _of_project(names: Mapping[str, str], path: FieldPath, root: type[Model]) -> str:
+    """Return that the project of a resource path has a key of its own, where it has one."""
+    if "project" not in names or "project" not in allowed_keys(path[:-1], root):
+        return ""
+    return f", and project: {names['project']} if that is another project"
+
+
+def _rule_at(path: FieldPath, root: type[Model]) -> Text | None:
+    """Return the rule of the text, or of the texts of the list, at `path`."""
+    path = path[:-1] if isinstance(path[-1], int) else path
+    model = model_of(annotation_at(path[:-1], root))
+    fields = model.model_fields.values() if model else ()
+    return text_rule(next((field.full_annotation for field in fields if field.alias == path[-1]), None))
 
 
 def _several(value: object, path: FieldPath, rule: Text | None, root: type[Model]) -> str:
@@ -158,6 +205,8 @@ def _expected_text(value: Any, path: FieldPath, rule: Text | None) -> tuple[str,
 
 def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:
     value: object = error["input"]
+    if isinstance(value, str) and re.fullmatch(r"\d+ *(?:gpu|tpu|chip|accelerator|core|cpu)s?", value, re.IGNORECASE):
+        value = ""  # it counts something else
     number = re.match(r"\d+(?= ?(?:[A-Za-z]{3,}|Gi?B?)?$|\s)", value) if isinstance(value, str) else None
     quotes = ", without quotes" if number and number[0] == value else ""
     remedy = f"; write {number[0]}{quotes}" if number else ""
@@ -175,8 +224,25 @@ def _not_a_number(error: Mapping[str, Any], path: FieldPath) -> str:
 def _not_a_boolean(error: Mapping[str, Any], path: FieldPath) -> str:
     value: object = error["input"]
     word = _BOOLEAN_WORDS.get(str(value).lower(), "")
+    if not word and isinstance(value, str) and path[-1] == "existing":
+        return _wrong_type("true or false")(error, path) + _existing(value, path)
     remedy = f"; write {word}, without quotes" if isinstance(value, str) else f"; write {word}"
     return _wrong_type("true or false")(error, path) + (remedy if word else "")
+
+
+def _existing(value: str, path: FieldPath) -> str:
+    """Return what to write for the name or path of what exists, where a boolean and a name are two keys."""
+    names = names_in_path(value) or {"reservation": value}
+    written = {
+        "name": names.get("reservation"),
+        "block": names.get("reservationBlock"),
+        "subBlock": names.get("reservationSubBlock"),
+    }
+    known = {key: name for key, name in written.items() if name and key in allowed_keys(path[:-1])}
+    if "name" not in known or not re.fullmatch(r"[a-z][\w.-]*", known["name"]):
+        return ""
+    keys = join_words(["existing: true", *(f"{key}: {name}" for key, name in known.items())])
+    return f"; write {keys}{_of_project(names, path, FleetSpec)}"
 
 
 def _wrong_type(expected: str) -> _MessageBuilder:

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from berth import cli
 from berth.cli import app
 from berth.cli import terminal as paint
+from berth.cli.arguments import EXIT_BLOCKED, EXIT_FAULTS, EXIT_OK
 from berth.cli.render import output
 from berth.cli.render.documents import yaml_document
 from berth.diagnostics import Problem, Severity
@@ -57,6 +58,7 @@ VERBS = [
     "schema",
     "mcp",
 ]
+AUTHOR = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
 MULTISLICE, BATCH = str(GKE_STACKS["multislice"]), str(GKE_STACKS["batch-platform"])
 COLOUR = "\x1b["
 
@@ -501,13 +503,49 @@ def test_an_internal_error_is_one_line_unless_a_traceback_is_requested(wants_tra
         ["lint", "multislice", "stacks/jobs/multislice/1slice.yaml"],
         ["workload", "multislice", "multislice", "train"],
         ["admit", "multislice", "stacks/jobs/multislice/1slice.yaml"],
+        ["diff", "multislice", "dev"],
+        ["diff", "dev", "multislice"],
+        ["drain", "multislice"],
+        ["rotate", "multislice", "vlp-24", "--set", "topology=4x4"],
+        ["simulate", "multislice", "--generate", "1"],
+        ["split", "multislice"],
+        ["test", "multislice"],
+        ["upgrade", "multislice", "--kueue", "0.19.2"],
+        ["usage", "multislice", "--metrics", "Makefile"],
+        ["verify", "multislice", "--live", "Makefile"],
+        ["guard", "multislice", "Makefile"],
+        ["why", "multislice", "job", "--live", "Makefile"],
+        ["report", "multislice", "-o", "-"],
     ],
 )
-def test_an_example_has_a_name_for_every_verb_that_only_reads(words: list[str]) -> None:
+def test_an_example_has_a_name_for_every_verb_that_takes_a_stack(words: list[str]) -> None:
     named = berth(*words)
     at = words.index("multislice")
     by_path = berth(*words[:at], "stacks/examples/multislice.yaml", *words[at + 1 :])
-    assert (named.exit_code, named.stdout) == (0, by_path.stdout)
+    assert named.exit_code in (EXIT_OK, EXIT_FAULTS, EXIT_BLOCKED)
+    same = named.output.replace("--stack stacks/examples/multislice.yaml", "--stack multislice")
+    assert (named.exit_code, same) == (by_path.exit_code, by_path.output)
+    assert "no-file" not in named.output
+
+
+NOT_A_STACK = {
+    "-": "error: no stack '-' (Pulumi.-.yaml); a stack file is not read from stdin; write one of dev, local, or use",
+    "stacks": "error: no stack 'stacks' (Pulumi.stacks.yaml); 'stacks' is a directory; write one of dev, local, or use",
+    "README.md": "the name of a stack file ends in .yaml, that of 'README.md' does not; write one of dev, local, or",
+    "stacks/examples": "is a directory, not a file; name a file in it, such as stacks/examples/ack-fleet.yaml",
+    "Pulumi.hpc.yaml": "error: no file 'Pulumi.hpc.yaml'; did you mean 'stacks/examples/hpc.yaml'?",
+    "examples/hpc": "error: no file 'examples/hpc'; did you mean 'stacks/examples/hpc.yaml'?",
+    "hpc.yml": "error: no file 'hpc.yml'; did you mean 'stacks/examples/hpc.yaml'?",
+    "hpx": "error: no stack 'hpx' (Pulumi.hpx.yaml); did you mean 'stacks/examples/hpc.yaml'?",
+}
+
+
+@pytest.mark.parametrize("verb", ["check", "plan", "diff", "drain", "split", "render", "test", "graph"])
+@pytest.mark.parametrize("stack", NOT_A_STACK)
+def test_what_is_no_stack_has_the_same_fault_for_every_verb(verb: str, stack: str) -> None:
+    done = berth(verb, *(["dev"] if verb == "diff" else []), "--", stack)
+    assert done.exit_code == EXIT_FAULTS
+    assert NOT_A_STACK[stack] in done.output
 
 
 def test_a_stack_of_the_project_comes_before_an_example_of_its_name(
@@ -523,7 +561,20 @@ def test_a_stack_of_the_project_comes_before_an_example_of_its_name(
     assert "Pulumi.multislice.yaml:" in berth("check", "multislice").stdout
 
 
-def test_a_diff_does_not_take_an_example_for_a_stack_that_was_deleted() -> None:
-    done = berth("diff", "dev", "multislice")
-    assert done.exit_code == 1
-    assert "did you mean 'stacks/examples/multislice.yaml'?" in done.output
+def test_a_diff_does_not_take_an_example_for_a_stack_that_was_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_bytes((ROOT / "Pulumi.yaml").read_bytes())
+    (tmp_path / "stacks/examples").mkdir(parents=True)
+    text = (ROOT / "stacks/examples/multislice.yaml").read_text(encoding="utf-8")
+    for name in ("stacks/examples/multislice.yaml", "stacks/examples/other.yaml", "Pulumi.multislice.yaml"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for words in (["init", "-q"], ["add", "."], [*AUTHOR, "commit", "-q", "-m", "first"]):
+        subprocess.run(["git", *words], check=True, cwd=tmp_path)
+    (tmp_path / "Pulumi.multislice.yaml").unlink()
+    for words in (["multislice", "--since", "HEAD"], ["HEAD:multislice", "multislice"], ["HEAD:other", "multislice"]):
+        done = berth("diff", *words)
+        assert done.exit_code == 1
+        assert "did you mean 'stacks/examples/multislice.yaml'?" in done.output
+    assert berth("diff", "HEAD:other", "other").output == "other: nothing changes\n"

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.evaluate import evaluate_stack
 from berth.nodes import fleet_nodes
+from tests.stack_files import ROOT
 
 GIB = 2**30
 STACK = """\
@@ -126,3 +127,23 @@ def test_a_pod_that_may_get_other_nodes_is_a_warning(folder: pathlib.Path) -> No
     job["spec"]["replicatedJobs"].append({**job["spec"]["replicatedJobs"][0], "name": "second"})
     (folder / "job.yaml").write_text(yaml.safe_dump(job))
     assert "so those of this JobSet with several are lost with its node" in run("lint", "lab", "job.yaml")
+
+
+def test_a_job_of_a_manager_mounts_what_its_workers_have(folder: pathlib.Path) -> None:
+    """The manager's policies let it through, and workers without the driver are named."""
+    text = (ROOT / "stacks/examples/multikueue.yaml").read_text(encoding="utf-8")
+    key = "checkpointing: {bucket: ckpt, machineType: ct5lp-hightpu-4t, inMemoryVolumeSize: 50Gi}"
+    for old, new in (
+        ("name: worker-central\n", f"name: worker-central\n          storageDrivers: [gcs-fuse]\n          {key}\n"),
+        ("    region:", '    projectNumber: "123456789012"\n    region:'),
+        ("stacks/teams/trainers.yaml", "trainers.yaml"),
+    ):
+        assert old in text
+        text = text.replace(old, new, 1)
+    (folder / "Pulumi.lab.yaml").write_text(text)
+    (folder / "trainers.yaml").write_text((ROOT / "stacks/teams/trainers.yaml").read_text(encoding="utf-8"))
+    (folder / "job.yaml").write_text(run("workload", "lab", "language", "train", "--flavor", "v5e"))
+    assert volumes((folder / "job.yaml").read_text()) == [DRIVER]
+    found = run("lint", "lab", "job.yaml")
+    assert "error" not in found
+    assert "whether its pods run on east" in found

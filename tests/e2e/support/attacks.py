@@ -41,6 +41,8 @@ SERVICE_ACCOUNT = Identity(
     "system:serviceaccount:language:language",
     ("system:serviceaccounts:language", "system:serviceaccounts", _EVERYBODY),
 )
+_GONE = 300.0
+"""Seconds until nothing is left of an attack or of the fleet: 880 pods take longer than all else."""
 GRACE = 30.0
 """The fleet's longest grace period, in seconds."""
 _REAL_LABELS = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
@@ -166,7 +168,7 @@ class World:
                     if each["metadata"].get("finalizers"):
                         self._forced(kind, namespace, each["metadata"]["name"], strip=True)
                 self._forced(kind, namespace, "")
-        until("an empty fleet", self._left, lambda left: not left, 60)
+        until("an empty fleet", self._left, lambda left: not left, _GONE)
         self.refusals.clear()
         self.seen.clear()
         self.accepted = 0
@@ -184,10 +186,13 @@ class World:
         left: list[str] = []
         for namespace in TEAMS:
             for kind in ("Pod", "Job", "JobSet", "Workload"):
-                for each in self.api.list(kind, namespace):
-                    left.append(f"{kind}/{each['metadata']['name']}")
-                    self._forced(kind, namespace, each["metadata"]["name"], strip=True)
-                    self._forced(kind, namespace, each["metadata"]["name"])
+                found = self.api.list(kind, namespace)
+                for each in found:
+                    if each["metadata"].get("finalizers"):
+                        self._forced(kind, namespace, each["metadata"]["name"], strip=True)
+                if found:
+                    self._forced(kind, namespace, "")
+                left += [f"{kind}/{each['metadata']['name']}" for each in found]
         return left
 
 
@@ -323,7 +328,7 @@ def world(cluster: Cluster, *, with_policies: bool = True) -> Generator[World]:
     finally:
         given = hostile_fleet.stream([*objects, *nodes])
         cluster.kubectl("delete", "-f", "-", "--ignore-not-found", "--wait=false", given=given)
-        until("the fleet to be gone", lambda: sorted(cluster.objects() - before), lambda left: not left)
+        until("the fleet to be gone", lambda: sorted(cluster.objects() - before), lambda left: not left, _GONE)
 
 
 def _accounts(cluster: Cluster) -> int:
