@@ -224,7 +224,27 @@ class _Trees:
                 borrowing_limit=_unless(limits.borrowing_limit, others) if others else None,
                 lending_limit=_unless(limits.lending_limit, most) if is_borrowed else None,
             )
+            if self._is_flat(top) and isinstance(member, ClusterQueue) and self.sharers[top, cell[0]] > 1:
+                reached = self._reached(member, cell)
+                own[cell] = reached if is_borrowed else structs.replace(reached, lending_limit=None)
         return own
+
+    def _is_flat(self, top: str) -> bool:
+        """Whether a tree is one cohort with its queues, without the shares of fair sharing."""
+        return self.setup.fair_strategies is None and top in self.parents and top not in self.parents.values()
+
+    def _reached(self, queue: ClusterQueue, cell: FlavorResource) -> QuotaLimits:
+        """Return the limits of a queue that can be reached: what others lend, and what others may borrow together."""
+        top, own = self._top(queue), queue.quotas[cell]
+        mates = [each for each in self.setup.queues if each.cohort == top and each.name != queue.name]
+        others = [each.quotas[cell] for each in mates if cell in each.quotas]
+        cohorts = [each for each in self.setup.cohorts if each.name == top and cell in each.quotas]
+        shared = [each.quotas[cell].nominal for each in cohorts]
+        lent = sum(shared) + sum(min(each.nominal, _number(each.lending_limit, each.nominal)) for each in others)
+        most = sum(_number(each.borrowing_limit, self.totals[top, cell]) for each in others)
+        borrowing = min(lent, _number(own.borrowing_limit, lent))
+        lending = min(own.nominal, most, _number(own.lending_limit, own.nominal))
+        return QuotaLimits(nominal=own.nominal, borrowing_limit=borrowing, lending_limit=lending)
 
     def _is_never_lent(self, member: ClusterQueue | Cohort, cell: FlavorResource) -> bool:
         """Whether all that others may borrow together is nobody's own, in a cohort that is the whole tree."""
@@ -260,6 +280,10 @@ class _Trees:
         if len(flavors) == 1:
             fungibility = FlavorFungibility()
         return structs.replace(queue, preemption=policies, fungibility=fungibility, quotas=self._quotas(queue))
+
+
+def _number(limit: int | None, without: int) -> int:
+    return without if limit is None else limit
 
 
 def _unless(limit: int | None, reached: int) -> int | None:

@@ -55,7 +55,7 @@ def compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
 
 
 def _other_connection(old: AckFleetPlan, new: AckFleetPlan) -> Iterator[ResourceChange]:
-    """Yield another kubeconfig of an existing fleet, of which nothing is registered."""
+    """Yield another kubeconfig of an existing fleet, of which nothing is registered, and another existing member."""
     before, after = old.fleet, new.fleet
     if before.existing is not None and after.existing is not None:
         fields = tuple(
@@ -68,6 +68,12 @@ def _other_connection(old: AckFleetPlan, new: AckFleetPlan) -> Iterator[Resource
         )
         if fields:
             yield ResourceChange(ResourceKind.FLEET, ResourceKind.FLEET, None, ChangeKind.UPDATED, fields)
+    known = {each.name: each.existing for each in old.members}
+    for member in new.members:
+        ids = known.get(member.name), member.existing
+        if None not in ids and ids[0] != ids[1]:
+            field = FieldEffect("existing", "existing", *ids, UpdateEffect.UPDATE)
+            yield ResourceChange(ResourceKind.CLUSTER, member.name, None, ChangeKind.UPDATED, (field,))
 
 
 def _compare_quotas(old: AckFleetPlan, new: AckFleetPlan) -> QuotaChanges:

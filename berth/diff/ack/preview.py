@@ -12,14 +12,17 @@ from berth.diff.guard.allowances import GuardedAction, allowance_reason
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.guarantees import lost_guarantee, quota_number, vanished_guarantees
 from berth.diff.guard.preview_rules import Expected, PreviewRules, connections
-from berth.diff.guard.preview_steps import PreviewStep
+from berth.diff.guard.preview_steps import PreviewStep, is_hidden
 from berth.diff.guard.updates import guarded_updates, updated_resources
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
+from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.manifests.ack import ack_manifests
 from berth.manifests.releases import kubernetes_provider
 from berth.plan.ack import AckFleetPlan
 from berth.registration import Registration
 from berth.resource import ResourceKind
 
+_MEMBERSHIP = "alicloud:ackone/membershipAttachment:MembershipAttachment"
 _NON_ACCELERATORS = ("cpu", "memory", "pods")
 
 
@@ -77,7 +80,19 @@ def _node_pool_name(name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) ->
 
 def _losses(plan: AckFleetPlan, steps: Sequence[PreviewStep]) -> Iterator[GuardedChange]:
     yield from guarded_updates(False, plan.allowances, updated_resources(steps))
+    yield from guarded_updates(False, plan.allowances, _other_members(steps))
     yield from _removed_quota_leaves(plan, steps)
+
+
+def _other_members(steps: Iterable[PreviewStep]) -> Iterator[ResourceChange]:
+    """Yield memberships that get another existing cluster; one that the stack makes is unknown until it is made."""
+    for step in steps:
+        before, after = (inputs.get("subClusterId") for inputs in step.inputs)
+        is_known = all(isinstance(each, str) and not is_hidden(each) for each in (before, after))
+        if step.type == _MEMBERSHIP and is_known and before != after:
+            name = step.name.removeprefix("fleet-")
+            field = FieldEffect("existing", "existing", before, after, UpdateEffect.UPDATE)
+            yield ResourceChange(ResourceKind.CLUSTER, name, None, ChangeKind.UPDATED, (field,))
 
 
 def _removed_quota_leaves(plan: AckFleetPlan, steps: Iterable[PreviewStep]) -> Iterator[GuardedChange]:

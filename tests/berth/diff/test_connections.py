@@ -82,6 +82,27 @@ def test_another_connection_is_blocked_and_a_reason_allows_it(
     assert (changes.blocked, changes.idle) == ((), ())
 
 
+def test_another_existing_member_of_an_ack_one_fleet_is_another_cluster() -> None:
+    base = json.loads(json.dumps(ACK))
+    member = base["ack"]["clusters"]["hangzhou-b"]
+    base["ack"]["clusters"]["hangzhou-b"] = {"existing": "c0b1d2e3f4a5", "nodePools": member["nodePools"]}
+    edited = fleet_with({"ack.clusters.hangzhou-b.existing": "c9b1d2e3f4a5"}, base=json.loads(json.dumps(base)))
+    said = "cluster hangzhou-b would change, which may be another cluster (existing c0b1d2e3f4a5 → c9b1d2e3f4a5)"
+    assert [describe_guarded_change(each) for each in compare(planned(base), planned(edited)).blocked] == [said]
+    allowed = fleet_with({"allowChange": {"cluster": "west moved"}}, base=json.loads(json.dumps(edited)))
+    assert compare(planned(base), planned(allowed)).blocked == ()
+    step = {
+        "op": "replace",
+        "urn": "urn:pulumi:lab::berth::alicloud:ackone/membershipAttachment:MembershipAttachment::fleet-hangzhou-b",
+        "oldState": {"inputs": {"subClusterId": "c0b1d2e3f4a5"}},
+        "newState": {"inputs": {"subClusterId": "c9b1d2e3f4a5"}},
+    }
+    stack = {"op": "same", "urn": "urn:pulumi:lab::berth::pulumi:pulumi:Stack::berth-lab"}
+    text = json.dumps({"steps": [stack, step], "changeSummary": {"same": 60, "replace": 1}})
+    told = [describe_guarded_change(each) for each in check_preview(parse_preview(text), planned(edited)).blocked]
+    assert said in told
+
+
 def test_a_secret_named_like_the_file_is_another_connection() -> None:
     edited = fleet_with(
         {"cluster.existing": {"context": "lab", "secret": "lab"}}, base=json.loads(json.dumps(EXISTING))
