@@ -35,24 +35,24 @@ def build_server() -> MCPServer[Any]:
 
 def check(stack: str) -> dict[str, Any]:
     """Check a stack file: every fault and warning, with line, path and what to write."""
-    return _run_verb(["check", "--format", "json", "--", stack])
+    return _run_verb(["check", "--format", "json", "--"], stack)
 
 
 def plan(stack: str, team: str | None = None) -> dict[str, Any]:
     """Show machines, quotas, and what each team is guaranteed and can use; with a team, what its lead asks."""
-    return _run_verb(["plan", "--json", *_option("--team", team), "--", stack])
+    return _run_verb(["plan", "--json", *_option("--team", team), "--"], stack)
 
 
 def lint(stack: str, manifest: str, team: str | None = None) -> dict[str, Any]:
     """Say whether jobs can run, and in which queue. `manifest` is YAML text. The verdict is runs, never or unknown."""
     with _file(manifest) as name:
-        return _run_verb(["lint", "--json", *_option("--team", team), "--", stack, name])
+        return _run_verb(["lint", "--json", *_option("--team", team), "--"], stack, manifest=name)
 
 
 def admit(stack: str, manifest: str, team: str | None = None) -> dict[str, Any]:
     """Simulate Kueue: which jobs of a manifest (YAML text, in order of arrival) are admitted, wait or are preempted."""
     with _file(manifest) as name:
-        return _run_verb(["admit", "--json", *_option("--team", team), "--", stack, name])
+        return _run_verb(["admit", "--json", *_option("--team", team), "--"], stack, manifest=name)
 
 
 def explain(code: str) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def explain(code: str) -> dict[str, Any]:
 
 def diff(old: str, new: str) -> dict[str, Any]:
     """Show what a change does to teams and machines; `old` and `new` are stacks, or stacks at a revision (main:dev)."""
-    return _run_verb(["diff", "--format", "json", "--", old, new])
+    return _run_verb(["diff", "--format", "json", "--"], old, new)
 
 
 def _option(name: str, value: str | None) -> list[str]:
@@ -78,12 +78,23 @@ def _file(text: str) -> Generator[str]:
         yield str(file)
 
 
-def _run_verb(words: list[str]) -> dict[str, Any]:
-    """Run a verb; return its exit status, its answer (JSON, or text) and what it prints besides."""
+def _run_verb(words: list[str], *stacks: str, manifest: str | None = None) -> dict[str, Any]:
+    """Run a verb; return its exit status, its answer (JSON, or text) and what it prints besides.
+
+    Messages quote the lines of a file, so a stack outside the folder of the project is refused: an assistant asks for
+    what a text told it, and the text may come from anybody.
+    """
     from typer.main import get_command
 
     from berth.cli import app
 
+    folder = pathlib.Path.cwd().resolve()
+    if outside := [each for each in stacks if not (folder / each).resolve().is_relative_to(folder)]:
+        refused = [
+            f"{each}: error: not in the folder of the project, which is all that berth mcp reads" for each in outside
+        ]
+        return {"exit": 1, "answer": "", "messages": refused}
+    words = [*words, *stacks, *([] if manifest is None else [manifest])]
     output, messages = io.StringIO(), io.StringIO()
     with _ONE_AT_A_TIME, redirect_stdout(output), redirect_stderr(messages):
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache, lru_cache
 from typing import Final
 
 TRUE: Final = "true"
@@ -19,6 +20,7 @@ _OPERATORS: Final = ((" || ", TRUE), (" && ", FALSE))
 _LITERAL: Final = r"'([^']*)'"
 _EQUAL: Final = re.compile(rf"{_LITERAL} (==|!=) {_LITERAL}")
 _LISTED: Final = re.compile(rf"{_LITERAL} in \[((?:'[^']*'(?:, )?)*)\]")
+_BRACKET: Final = re.compile(r"['(\[{)\]}]")
 _COMPARISONS: Final = (" == ", " != ", " <= ", " >= ", " < ", " > ", " in ", " + ")
 
 
@@ -29,6 +31,7 @@ def partly_evaluated(expression: str, known: Mapping[str, str]) -> str:
     return _evaluated(replaced)
 
 
+@lru_cache(maxsize=20_000)
 def _evaluated(text: str) -> str:
     if (parts := _conditional(text)) is not None:
         asked, yes, no = map(_evaluated, parts)
@@ -44,7 +47,7 @@ def _evaluated(text: str) -> str:
         return _NEGATED.get(inner, f"!{inner}")
     if text.startswith("(") and _end(text, 0) == len(text):
         inner = _evaluated(text[1:-1])
-        return f"({inner})" if " " in "".join(_outside(inner)) else inner
+        return f"({inner})" if _find(inner, " ") >= 0 else inner
     return _within(text)
 
 
@@ -92,32 +95,27 @@ def _split(text: str, separator: str) -> list[str]:
 
 def _find(text: str, searched: str, start: int = 0) -> int:
     """Return where a text is outside of groups, arguments and literals; -1 if it is not."""
-    at = start
-    while at < len(text):
-        if text.startswith(searched, at):
-            return at
-        at = _end(text, at)
+    at = start if text.find(searched, start) >= 0 else len(text)
+    while (found := _stops(searched).search(text, at)) is not None:
+        if found[0] == searched:
+            return found.start()
+        at = _end(text, found.start())
     return -1
 
 
-def _outside(text: str) -> list[str]:
-    """Return the characters of a text that are in no group, argument or literal."""
-    made: list[str] = []
-    at = 0
-    while at < len(text):
-        end = _end(text, at)
-        made += [text[at]] if end == at + 1 else []
-        at = end
-    return made
+@cache
+def _stops(searched: str) -> re.Pattern[str]:
+    """Return the pattern of a text, and of what begins a part in which it is not looked for."""
+    return re.compile(rf"{re.escape(searched)}|['(\[{{]")
 
 
 def _end(text: str, at: int) -> int:
-    """Return where what begins at a place ends: a literal, a group with all that is in it, or a character."""
+    """Return where the literal or the group that begins at a place ends."""
     if text[at] == "'":
         return text.index("'", at + 1) + 1
-    if text[at] not in "([{":
-        return at + 1
     at += 1
-    while text[at] not in ")]}":
-        at = _end(text, at)
-    return at + 1
+    while (found := _BRACKET.search(text, at)) is not None:
+        if found[0] in ")]}":
+            return found.end()
+        at = _end(text, found.start())
+    raise ValueError(f"not an expression: {text}")

@@ -158,7 +158,7 @@ def tasks() -> list[Task]:
              lambda answer: answer["objects"][0]["verdict"], lambda: "never"),
     ]  # fmt: skip
     found += [
-        Task(f"Is {name} sound?", "check", {"stack": str(ROOT / "stacks" / "examples" / f"{name}.yaml")},
+        Task(f"Is {name} sound?", "check", {"stack": f"stacks/examples/{name}.yaml"},
              lambda answer: answer["stacks"][0]["sound"],
              lambda: True)
         for name in ("multislice", "dws", "cpu-batch", "gpu-rdma", "batch-platform", "multislice-autopilot")
@@ -207,7 +207,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("project")
     for name in ("Pulumi.yaml", "Pulumi.dev.yaml"):
         shutil.copy(ROOT / name, folder / name)
-    shutil.copytree(ROOT / "stacks" / "teams", folder / "stacks" / "teams")
+    for part in ("teams", "examples"):
+        shutil.copytree(ROOT / "stacks" / part, folder / "stacks" / part)
     text = (ROOT / "Pulumi.dev.yaml").read_text(encoding="utf-8")
     for name, (old, new, _) in EDITS.items():
         assert old in text
@@ -248,6 +249,25 @@ def test_a_word_that_looks_like_an_option_is_none() -> None:
     answer = check("--policy=evil.py")
     assert answer["exit"] == 1
     assert answer["answer"]["stacks"][0]["problems"][0]["code"] == "no-file"
+
+
+@pytest.mark.parametrize("stack", ["/etc/passwd", "../outside.yaml", "link.yaml", "Pulumi.dev.yaml/../../outside.yaml"])
+def test_no_tool_reads_a_file_outside_the_project(
+    stack: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from berth.cli.mcp.server import check, diff, plan
+
+    (tmp_path / "outside.yaml").write_text("root:x:0: a secret line\n", encoding="utf-8")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
+    (folder / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    monkeypatch.chdir(folder)
+    for answer in (check(stack), plan(stack), diff("dev", stack), diff(stack, "dev")):
+        assert answer["exit"] == 1
+        assert answer["messages"] == [
+            f"{stack}: error: not in the folder of the project, which is all that berth mcp reads"
+        ]
 
 
 def test_the_command_speaks_the_protocol_on_stdin_and_stdout(tmp_path: pathlib.Path) -> None:
