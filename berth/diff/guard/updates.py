@@ -115,7 +115,7 @@ def redirected(step: PreviewStep, *, made_here: bool = False) -> Iterator[FieldE
         old, new = (_named_connection(name, inputs.get(name)) for inputs in step.inputs)
         if old != new and _is_other_connection(name, old, new):
             yield FieldEffect(name, name, old, new, UpdateEffect.UPDATE)
-        elif old == new == _KUBECONFIG_TEXT and not made_here and (shown := _other_text(step)):
+        elif step.op != "same" and old == new == _KUBECONFIG_TEXT and not made_here and (shown := _other_text(step)):
             yield FieldEffect(name, name, *shown, UpdateEffect.UPDATE)
 
 

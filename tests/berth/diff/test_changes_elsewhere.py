@@ -14,6 +14,7 @@ from berth.diff.entitlements import CountChange
 from berth.diff.headline import headline
 from berth.diff.kinds import ChangeKind
 from berth.diff.objects import load_kinds
+from berth.evaluate import evaluate_stack
 from berth.manifests import ack
 from berth.manifests.fleet import all_manifests
 from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH
@@ -22,7 +23,7 @@ from berth.plan.ack import AckFleetPlan
 from berth.plan.team_stack import TeamStackPlan
 from berth.planner.ack.reclaim import reclaim_rules
 from tests.berth.diff.edits.edited import ACK, FLEET, TEAM
-from tests.stack_files import GKE_STACKS, GOLDEN, plan
+from tests.stack_files import GKE_STACKS, GOLDEN, ROOT, plan
 
 on_ack = pytest.mark.parametrize("edit", ACK.edits)
 of_a_team = pytest.mark.parametrize("edit", TEAM.edits)
@@ -60,6 +61,11 @@ def test_the_diff_compares_every_part_of_an_ack_fleet(part: str) -> None:
     if part == "region":  # nothing else may differ, and everything stands in it
         moved = compare(fleet(), replace(fleet(), region="cn-beijing"))
         assert [loss.kind for loss in moved.blocked] == ["ACK One fleet", "cluster", "pool"]
+        return
+    if part == "calendar":  # no example's guarantee ends
+        in_time = evaluate_stack("ack", ROOT / "tests/berth/full_fleets").plan
+        assert isinstance(in_time, AckFleetPlan) and in_time.calendar
+        assert not compare(in_time, replace(in_time, calendar=())).is_empty
         return
     assert edits, "no edit changes it"
     assert not any(ACK.changes(edit).is_empty for edit in edits)

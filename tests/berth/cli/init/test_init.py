@@ -30,7 +30,7 @@ EXISTING = ("local",)
 EXISTING_GKE = ("existing-gke",)
 NAME_LINE = (
     r"# yaml-language-server: \$schema=docs/|project: acme-ml-prod$|((cluster|existing): \{)?name: prod|"
-    r"(identity: \{)?buckets: \{acme-ml-prod-|.*your-(pod-range|reservation)"
+    r"(identity: \{)?buckets: \{acme-ml-prod-|.*bucket: acme-ml-prod-|.*your-(pod-range|reservation)"
 )
 CLOSED = "ipEndpoint: false, publicEndpoint: false, "
 CLOSING_LINES = ("dnsEndpoint: true", "controlPlane: {publicEndpoint: false, ipEndpoint: false}")

@@ -43,6 +43,9 @@ SHAPE = record(
             name=TEXT, project=TEXT_OR_NULL, location=TEXT_OR_NULL, existing={"type": "boolean"}, mode=TEXT,
             releaseChannel=TEXT_OR_NULL,
             version=TEXT_OR_NULL, kubeconfig=TEXT_OR_NULL, context=TEXT_OR_NULL,
+            checkpointing={
+                "anyOf": [{"type": "null"}, record(bucket=TEXT, machineType=TEXT, inMemoryVolumeSize=TEXT)]
+            },
         )
     ),
     reservations=listed(
