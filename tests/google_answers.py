@@ -14,6 +14,7 @@ from berth.manifests.cloud_monitoring import managed_dashboard
 from berth.plan.capacity import FutureReservationPlan, WorkloadPolicyPlan
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan
 from berth.plan.monitoring import AlertPlan, BackendPlan
 from berth.plan.teams import IdentityPlan
 
@@ -85,7 +86,14 @@ def _project_grants(plan: FleetPlan) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _team_grants(plan: FleetPlan) -> Iterator[tuple[str, str, str, str]]:
-    """Rights on buckets, secrets and the accounts that pods act as."""
+    """Rights on buckets, secrets and the accounts that pods act as; GKE's own on the bucket of checkpoints."""
+    if isinstance(plan.cluster, ClusterPlan) and (saved := plan.cluster.checkpointing) is not None:
+        pool = f"{plan.project}.svc.id.goog"
+        member = (
+            f"principal://iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/{pool}"
+            "/subject/ns/gke-managed-checkpointing/sa/gke-checkpointing-multitier-node"
+        )
+        yield "storage.googleapis.com/Bucket", saved.bucket, "roles/storage.objectUser", member
     for identity in (team.identity for team in plan.teams if team.identity):
         for member in _holders(identity):
             for bucket, role in identity.buckets.items():

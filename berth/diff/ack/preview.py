@@ -84,13 +84,20 @@ def _losses(plan: AckFleetPlan, steps: Sequence[PreviewStep]) -> Iterator[Guarde
     yield from _removed_quota_leaves(plan, steps)
 
 
-def _other_members(steps: Iterable[PreviewStep]) -> Iterator[ResourceChange]:
-    """Yield memberships that get another existing cluster; one that the stack makes is unknown until it is made."""
+def _other_members(steps: Sequence[PreviewStep]) -> Iterator[ResourceChange]:
+    """Yield memberships that get another existing cluster; one that the stack makes is unknown until it is made.
+
+    The loss of a cluster that is deleted besides is its own.
+    """
+    kinds = {each: kind for each, kind in PROTECTED_BY_TYPE_ON_ACK.items() if kind.kind == ResourceKind.CLUSTER}
+    gone = {kinds[step.type].resource_key(step.name) for step in steps if step.op == "delete" and step.type in kinds}
     for step in steps:
         before, after = (inputs.get("subClusterId") for inputs in step.inputs)
         is_known = all(isinstance(each, str) and not is_hidden(each) for each in (before, after))
         if step.type == _MEMBERSHIP and is_known and before != after:
             name = step.name.removeprefix("fleet-")
+            if name in gone:
+                continue
             field = FieldEffect("existing", "existing", before, after, UpdateEffect.UPDATE)
             yield ResourceChange(ResourceKind.CLUSTER, name, None, ChangeKind.UPDATED, (field,))
 

@@ -80,7 +80,7 @@ def _hint(key: str, place: FieldPath, known: list[str], root: type[Model], value
     belongs, a similar key, or the nearest ones.
     """
     home = home_of(key, place, root)
-    if key[0] in "+-" and key[1:].strip() in known:
+    if key[:1] in ("+", "-") and key[1:].strip() in known:
         return f"; remove the '{key[0]}' before '{key[1:].strip()}'"
     if hint := foreign_key_hint(key, known, value):
         return hint

@@ -68,6 +68,7 @@ def test_the_default_of_the_chart_is_kept_as_far_as_a_stack_file_can() -> None:
         "kueue: its Configuration: waitForPodsReady",
         "kueue: its Configuration: managedJobsNamespaceSelector",
         "kueue: its Configuration: resources",
+        "kueue: its Configuration: featureGates",
     ]
 
 
