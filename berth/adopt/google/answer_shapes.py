@@ -163,6 +163,7 @@ def _reserved(machines: str, count: str) -> Mapping[str, Shape]:
         "aggregateReservation.reservedResources": _CHIPS,
         "shareSettings": OBJECT,
         "shareSettings.projectMap": OBJECT,
+        "shareSettings.projects": TEXTS,
     }
 
 
