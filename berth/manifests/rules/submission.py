@@ -78,7 +78,8 @@ def _split(requests: Requests) -> Iterator[Requests]:
 def _submission(policies: Sequence[AdmissionPolicy], shared: Sequence[str]) -> AdmissionPolicy:
     asked = {_IS_SHARED: f"namespaceObject.metadata.name in {list(shared)}"}
     asked |= {f"{each.name}_{name}": _renamed(each, text) for each in policies for name, text in each.variables}
-    known = dict(_KNOWN)
+    # A variable stands for itself until its value is known, so that all expressions are searched for the same parts.
+    known = _KNOWN | {f"variables.{name}": f"variables.{name}" for name in asked}
     variables: dict[str, str] = {}
     for name, text in asked.items():
         expression = partly_evaluated(text, known)
