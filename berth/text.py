@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from berth.diagnostics import join_words
 from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
 from berth.plan.nodes import Bounds
-
-if TYPE_CHECKING:  # a fleet of one backend does not load the plan of the other
-    pass
 
 NODES_WITHOUT_ACCOUNT = "they could no longer pull images, write logs or report metrics"
 """What nodes can no longer do once their service account is deleted."""

@@ -62,10 +62,13 @@ _FUNCTIONS = {
 }
 
 
+# Making one changes Python's limit of recursion, which Hypothesis refuses during a test.
+_ENVIRONMENT = celpy.Environment()
+
+
 @cache
 def _program(expression: str) -> Any:
-    environment = celpy.Environment()
-    return environment.program(environment.compile(expression), functions=_FUNCTIONS)
+    return _ENVIRONMENT.program(_ENVIRONMENT.compile(expression), functions=_FUNCTIONS)
 
 
 def refusals(manifests: list[Manifest], request: Request) -> list[str]:

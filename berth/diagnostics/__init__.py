@@ -19,6 +19,7 @@ FieldPath = tuple[str | int, ...]
 """The path of a value in the fleet: keys, and indices of lists."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_:/-]+")
+_NUMBER_OR_TIME = re.compile(r"[0-9][0-9_:.+TZ-]*")
 _MAX_SHOWN = 80
 """Maximum length of a value or key in a message, in characters: enough for every valid name."""
 
@@ -142,17 +143,22 @@ def format_path(path: FieldPath) -> str:
     return text
 
 
-def format_value(value: object) -> str:
-    """Return a value for a message, on one line, as YAML, truncated if it is long."""
-    return _truncate(_flow_style(value))
+def format_value(value: object, *, quoted: bool = False) -> str:
+    """Return a value for a message, on one line, as YAML, truncated if it is long.
+
+    `quoted` puts text in quotes that is a number, a day or a time without them, so that the value can be typed.
+    """
+    return _truncate(_flow_style(value, quoted=quoted))
 
 
-def _flow_style(value: object) -> str:
+def _flow_style(value: object, *, quoted: bool) -> str:
     if isinstance(value, dict):
         entries = cast("dict[object, object]", value).items()
-        return "{" + ", ".join(f"{key}: {_flow_style(inner)}" for key, inner in entries) + "}"
+        return "{" + ", ".join(f"{key}: {_flow_style(inner, quoted=quoted)}" for key, inner in entries) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_flow_style, cast("list[object]", value))) + "]"
+        return "[" + ", ".join(_flow_style(each, quoted=quoted) for each in cast("list[object]", value)) + "]"
+    if quoted and isinstance(value, str) and _NUMBER_OR_TIME.fullmatch(value):
+        return f'"{value}"'
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -84,8 +84,10 @@ _RESOURCE_PATH = re.compile(rf"(?:{_API})?/?((?:[a-z]\w+/[\w.@-]+/|global/)*[a-z
 def names_in_path(text: str) -> dict[str, str]:
     """Return the names in a resource path of Google Cloud, or its URL, by kind: `zones/us-east5-a` has a zone.
 
-    {} for any other text.
+    So has an address of Cloud Storage a bucket. {} for any other text.
     """
+    if (bucket := re.fullmatch(r"gs://([^/]+)(?:/.*)?", text)) is not None:
+        return {"bucket": bucket[1]}
     path = _RESOURCE_PATH.fullmatch(text)
     parts = [part for part in path[1].split("/") if part != "global"] if path else []
     return {kind.removesuffix("s"): name for kind, name in zip(parts[::2], parts[1::2], strict=False)}
@@ -118,9 +120,11 @@ def _as_mapping(value: object) -> dict[object, object]:
 
 
 def with_written(value: object, form: str) -> str:
-    """Return a form with what the person wrote: a number as its one value, `a=x:NoSchedule` as a taint."""
+    """Return a form with what the person wrote: a number or an amount as its one value, `a=x:NoSchedule` as a taint."""
     if isinstance(value, int) and not isinstance(value, bool):
         return re.sub(r"^\{(\w+): \d+\}$", rf"{{\g<1>: {value}}}", form)
+    if isinstance(value, str) and re.fullmatch(r"\d+[KMGT]i", value):
+        return re.sub(r"^\{(\w+): \d+[KMGT]i\}$", rf"{{\g<1>: {value}}}", form)
     if isinstance(value, str) and re.fullmatch(r"[\d.]+/\d{1,2}", value):
         return form.replace("203.0.113.0/24", value)
     if isinstance(value, str) and form.startswith("{existing: <name>,"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from msgspec.structs import replace
@@ -51,7 +52,7 @@ def with_submission(
     if not taken:
         return list(policies)
     rest = [_without_new_jobs(each) if each in taken else each for each in policies]
-    return [_submission(taken, shared), *rest]
+    return [_submission(tuple(taken), tuple(shared)), *rest]
 
 
 def _looks_at_new_jobs(policy: AdmissionPolicy) -> bool:
@@ -75,10 +76,12 @@ def _split(requests: Requests) -> Iterator[Requests]:
     yield Requests(_GROUP, (_JOBS,), tuple(each for each in requests.operations if each != _CREATE))
 
 
-def _submission(policies: Sequence[AdmissionPolicy], shared: Sequence[str]) -> AdmissionPolicy:
+@lru_cache
+def _submission(policies: tuple[AdmissionPolicy, ...], shared: tuple[str, ...]) -> AdmissionPolicy:
     asked = {_IS_SHARED: f"namespaceObject.metadata.name in {list(shared)}"}
     asked |= {f"{each.name}_{name}": _renamed(each, text) for each in policies for name, text in each.variables}
-    known = dict(_KNOWN)
+    # A variable stands for itself until its value is known, so that all expressions are searched for the same parts.
+    known = _KNOWN | {f"variables.{name}": f"variables.{name}" for name in asked}
     variables: dict[str, str] = {}
     for name, text in asked.items():
         expression = partly_evaluated(text, known)

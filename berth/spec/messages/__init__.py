@@ -31,7 +31,7 @@ _NEAREST = 5
 
 _SHARED = {"network", "subnetwork", "reservation"}
 """Resources that another project can share."""
-_RESOURCES = _SHARED | {"cluster", "zone", "region", "machineType", "serviceAccount"}
+_RESOURCES = _SHARED | {"cluster", "zone", "region", "machineType", "serviceAccount", "bucket"}
 """What a resource path of Google Cloud can name that a key here names alone; keys of lists end in `s`."""
 
 _NAMED = {"priority": "the name of a priority", "cohort": "the name of a cohort", "pool": "the name of a pool"}

@@ -125,7 +125,7 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
         return f"; write {form}"
     entries = cast("dict[object, object]", error["input"] if isinstance(error["input"], dict) else {})
     if noun == "a list" and entries:  # the one item, written without brackets
-        form = f"[{format_value(entries)}]"
+        form = f"[{format_value(entries, quoted=True)}]"
         if {str(key) for key in entries} <= {*allowed_keys((*path, 0), root)} and "..." not in form:
             return f"; write {form}"
     # The example for `path`, or for the list that contains it, if it has the required type.
@@ -158,7 +158,7 @@ def _minimal_form(annotation: Any, path: FieldPath) -> str:
     """Return the shortest valid form of a mapping or a list of mappings; "" for scalars, or if no key is required."""
     if (model := model_of(annotation)) is not None:
         required = [field.alias or name for name, field in model.model_fields.items() if field.is_required()]
-        return "{" + ", ".join(f"{key}: {example((path[0], key))}" for key in required) + "}" if required else ""
+        return "{" + ", ".join(f"{key}: {example((*path, key))}" for key in required) + "}" if required else ""
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is dict:
         # An entry that requires no key: an empty one, a reason or a value.
