@@ -50,7 +50,8 @@ class Occurrences(Struct, frozen=True):
             return
         length = end.replace(tzinfo=None) - start.replace(tzinfo=None)
         skipped = max(0, (first - start).days - length.days - 2) if first > ALWAYS else 0
-        final = min(self.last, date.max if last == EVER else (last + timedelta(days=2)).date())
+        latest = min(last, EVER - length - timedelta(days=4))  # no time after EVER can be counted
+        final = min(self.last, (latest + timedelta(days=2)).date())
         for days in range(skipped, (final - start.date()).days + 1):
             if recurs(self.rule, start.date(), days):
                 begin = start + timedelta(days=days)  # clock time: the zone's offset may differ

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.calendar.timeline import format_moment, stretches, window_in_force
+from berth.calendar.timeline import amount_in, format_moment, stretches, window_in_force
 from berth.calendar.windows import read_window
 from berth.clock import instant
 from berth.plan.capacity import GuaranteeWindow, TimedGuarantee
@@ -58,13 +58,9 @@ def _constant(plan: QueueingPlan, timed: TimedGuarantee) -> TimedGuarantee | Non
 def _effects(old: TimedGuarantee, new: TimedGuarantee) -> tuple[bool, bool]:
     """Return whether less, and whether more, is guaranteed at some instant from now on."""
     deltas: set[int] = set()
-    for stretch in stretches((old, new)):
-        if stretch.end > instant():
-            before, after = (
-                next((each.windows[j].guaranteed for i, j in stretch.windows if i == index), each.other)
-                for index, each in enumerate((old, new))
-            )
-            deltas.add(after - before)
+    for stretch in stretches((old, new), after=instant()):
+        before, after = (amount_in(stretch, each, index) for index, each in enumerate((old, new)))
+        deltas.add(after - before)
     return any(each < 0 for each in deltas), any(each > 0 for each in deltas)
 
 

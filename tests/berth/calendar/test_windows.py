@@ -102,6 +102,33 @@ def test_two_recurring_windows_are_tried_for_a_whole_period_of_both() -> None:
     assert both[0].start == parse_moment("2026-12-07") + timedelta(weeks=weeks)
 
 
+@pytest.mark.parametrize("year", [2029, 2035, 2099, 9990])
+def test_a_window_without_a_last_day_recurs_for_ever(year: int) -> None:
+    """The calendar and the proof of a day count from that day on, however long ago the window was written."""
+    weekly: dict[str, object] = {"from": "2026-12-05", "until": "2026-12-07", "recurrence": "FREQ=WEEKLY"}
+    with on_day(datetime(year, 12, 30, tzinfo=UTC)):
+        plan = fleet([weekly | {"guaranteed": 16}], []).fleet_plan
+        assert plan is not None
+        first, second = (parse_moment(each["at"]) for each in calendar_as_json(plan)[:2])
+        assert timedelta() < first - instant() <= timedelta(days=5)
+        assert second - first in (timedelta(days=2), timedelta(days=5))
+        faults = fleet([weekly | {"guaranteed": 24}], []).faults
+    assert [each.code for each in faults] == ["overcommitted"]
+
+
+@pytest.mark.parametrize("at", ["0001-01-01", "9999-12-30", "9999-12-31", "9999-12-31T23:59:59Z"])
+def test_the_first_and_last_days_of_the_calendar_are_days(at: str) -> None:
+    weekly: dict[str, object] = {"guaranteed": 16, "from": "2026-12-05", "until": "2026-12-07", "timeZone": BERLIN}
+    with on_day(parse_moment(at)):
+        assert fleet([weekly | {"recurrence": "FREQ=WEEKLY"}], []).faults == ()
+
+
+@pytest.mark.parametrize("written", ["0001-01-01T00:00+14:00", "9999-12-31T23:00-05:00"])
+def test_a_time_without_one_in_utc_is_none(written: str) -> None:
+    with pytest.raises(ValueError, match="is not a time"):
+        parse_moment(written)
+
+
 # --- a fleet ----------------------------------------------------------------------------------------------------------
 
 
