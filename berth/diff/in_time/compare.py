@@ -15,6 +15,7 @@ from berth.clock import instant
 from berth.plan.capacity import GuaranteeWindow, TimedGuarantee
 from berth.plan.teams import QueueingPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
+from berth.text import pluralize
 
 _MOST_PARTS: Final = 3
 """Most changes that a headline has in words."""
@@ -146,8 +147,7 @@ def _length(delta: timedelta) -> str:
     size, word = abs(delta), "later" if delta > timedelta() else "earlier"
     units = ((timedelta(days=1), "day"), (timedelta(hours=1), "hour"), (timedelta(minutes=1), "minute"))
     unit, noun = next((each for each in units if not size % each[0]), (timedelta(seconds=1), "second"))
-    count = size // unit
-    return f"{count} {noun}{'' if count == 1 else 's'} {word}"
+    return f"{pluralize(size // unit, noun)} {word}"
 
 
 def _when(window: GuaranteeWindow) -> str:
