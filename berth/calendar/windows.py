@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -107,6 +106,8 @@ def _rule(recurrence: str) -> tuple[dict[str, str], date]:
 def _zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC
+    from zoneinfo import ZoneInfo  # few stacks have zones, and every verb loads this module
+
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # a folder of the database is an OSError
