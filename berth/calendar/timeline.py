@@ -12,7 +12,6 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from berth.calendar.windows import ALWAYS, EVER, Occurrences, read_window
-from berth.clock import instant
 from berth.plan.capacity import GuaranteeWindow, TimedGuarantee
 
 _LEAST_DAYS: Final = 3 * 366
@@ -81,16 +80,19 @@ def reserved_span(reservation: Reserved) -> Span | None:
 
 
 def stretches(
-    guarantees: Sequence[TimedGuarantee], reservations: Iterable[Reserved] = (), after: datetime = ALWAYS
+    guarantees: Sequence[TimedGuarantee],
+    reservations: Iterable[Reserved] = (),
+    after: datetime = ALWAYS,
+    until: datetime = ALWAYS,
 ) -> tuple[Stretch, ...]:
     """Return all stretches from an instant on in order, the first from that instant, the last until EVER.
 
-    Recurring windows are counted for one whole period of all of them together, and at least for three years, from the
-    instant of the plan if that is after all of their dates.
+    Recurring windows are counted for one whole period of all of them together, and at least for three years, after
+    their dates, that instant, and `until`.
     """
     read = {(i, j): read_window(window) for i, each in enumerate(guarantees) for j, window in enumerate(each.windows)}
     spans = {each.key: span for each in reservations if (span := reserved_span(each))}
-    horizon = _horizon(read.values(), spans.values(), instant())
+    horizon = _horizon(read.values(), spans.values(), max(after, until))
     events: list[tuple[datetime, bool, tuple[int, int] | str]] = []
     for key, (start, end) in _all_spans(read, spans, after, horizon):
         events += [(start, True, key), (end, False, key)]
@@ -145,11 +147,14 @@ def overlap(windows: tuple[GuaranteeWindow, ...]) -> tuple[datetime, tuple[int, 
 
 
 def boundaries(
-    guarantees: Sequence[TimedGuarantee], reservations: Iterable[Reserved], after: datetime
+    guarantees: Sequence[TimedGuarantee],
+    reservations: Iterable[Reserved],
+    after: datetime,
+    until: datetime = ALWAYS,
 ) -> Iterator[Boundary]:
-    """Yield each instant after another at which something changes, in order."""
+    """Yield each instant after another at which something changes, in order, and at least all until `until`."""
     before: Stretch | None = None
-    for stretch in stretches(guarantees, reservations, after):
+    for stretch in stretches(guarantees, reservations, after, until):
         if before is not None:
             changes = tuple(
                 AmountChange(each, *amounts)
@@ -170,7 +175,7 @@ def amount_in(stretch: Stretch, guarantee: TimedGuarantee, position: int) -> int
 
 def last_change(guarantee: TimedGuarantee, until: datetime) -> tuple[datetime, int] | None:
     """Return the last boundary of a guarantee until an instant, and what was guaranteed before it."""
-    found = [each for each in boundaries((guarantee,), (), ALWAYS) if each.at <= until]
+    found = [each for each in boundaries((guarantee,), (), ALWAYS, until) if each.at <= until]
     return (found[-1].at, found[-1].changes[0].before) if found else None
 
 

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.calendar.timeline import amount_at, boundaries, overlap, stretches
+from berth.calendar.timeline import amount_at, boundaries, last_change, overlap, stretches
 from berth.calendar.windows import EVER, WindowError, read_window
 from berth.clock import at_instant, instant, on_day, parse_moment
 from berth.diff.compare import compare_fleets
@@ -114,6 +114,14 @@ def test_a_window_without_a_last_day_recurs_for_ever(year: int) -> None:
         assert second - first in (timedelta(days=2), timedelta(days=5))
         faults = fleet([weekly | {"guaranteed": 24}], []).faults
     assert [each.code for each in faults] == ["overcommitted"]
+
+
+def test_the_last_change_is_known_years_after_the_window_was_written() -> None:
+    window = GuaranteeWindow(16, "2026-12-05", "2026-12-07", recurrence="FREQ=WEEKLY")
+    found = [last_change(timed(window), parse_moment(f"2035-01-{day}")) for day in ("12", "13", "15")]
+    assert found == [
+        (parse_moment(at), before) for at, before in (("2035-01-08", 16), ("2035-01-13", 8), ("2035-01-15", 16))
+    ]
 
 
 @pytest.mark.parametrize("at", ["0001-01-01", "9999-12-30", "9999-12-31", "9999-12-31T23:59:59Z"])
