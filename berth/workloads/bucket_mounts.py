@@ -20,9 +20,10 @@ from berth.jobs.gke_webhooks import (
 )
 from berth.jobs.values import SourceValue
 from berth.manifests.quantities import quantity
-from berth.manifests.workloads.values import as_list, as_mapping
+from berth.manifests.workloads.values import as_mapping
 from berth.plan.teams import BucketMountSpec, TeamPlan
 from berth.plan.workloads import MountPlan
+from berth.workloads.pod_templates import inline_volumes
 
 _MIB: Final = 2**20
 _CACHE_CLASS: Final = "premium-rwo"
@@ -86,9 +87,7 @@ def _annotations(template: Mapping[str, object] | None) -> Mapping[str, object]:
 
 def _mounts(team: TeamPlan, template: Mapping[str, object] | None) -> dict[str, BucketMountSpec]:
     """Return the mounts of a team that a template lacks."""
-    volumes = as_list(as_mapping((template or {}).get("spec")).get("volumes"))
-    sources = [as_mapping(as_mapping(each).get("csi")) for each in volumes]
-    taken = {as_mapping(each.get("volumeAttributes")).get("bucketName") for each in sources}
+    taken = {as_mapping(each.get("volumeAttributes")).get("bucketName") for each in inline_volumes(template)}
     return {name: each for name, each in sorted(team.settings.bucket_mounts.items()) if each.bucket not in taken}
 
 
