@@ -13,13 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from berth.manifests.policy_rules import Rule, Variable, annotation
-from berth.manifests.rules.admission import EVERYONE, AdmissionPolicy, requests_of
+from berth.manifests.rules.admission import EVERYONE, QUEUE_LABEL, AdmissionPolicy, requests_of
 from berth.manifests.serving.rules import KINDS
 from berth.plan import policies
 from berth.plan.admission_checks import MAX_RUN_SECONDS, MIN_RUN_SECONDS, PARAMETER_PREFIX, RUN_DURATION_PARAMETER
 
 _ANNOTATION: Final = f"{PARAMETER_PREFIX}{RUN_DURATION_PARAMETER}"
-_QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 _PARENT: Final = "kueue.x-k8s.io/pod-suspending-parent"
 """Annotation that Kueue sets on the pods of services that it queues, with the integration of the service."""
 _GROUPED: Final = ("leaderworkerset.x-k8s.io/leaderworkerset", "statefulset")
@@ -40,7 +39,7 @@ def _duration(holder: str) -> str:
 
 
 def _queue(holder: str) -> str:
-    return _entry(f"{holder}.metadata", "labels", _QUEUE_LABEL)
+    return _entry(f"{holder}.metadata", "labels", QUEUE_LABEL)
 
 
 _CHANGED: Final = (
