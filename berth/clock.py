@@ -74,6 +74,6 @@ def parse_moment(text: str) -> datetime:
         return datetime.combine(parse_day(text), time(), UTC)
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # the first and last hours of the calendar have no UTC
         raise ValueError(f"'{text}' is not a time; write one such as 2026-11-25T18:00Z") from None
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -7,15 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from berth.backends.interface import FleetBackend
 from berth.diagnostics import Problem, Severity, format_path
 from berth.evaluate import Evaluation, Need, PlannedStack
 from berth.loader import StackFile
 from berth.plan.ack import AckFleetPlan
 from berth.plan.kueue import FlavorPlan
-from berth.planner.ack.fleet import plan_ack
+from berth.planner.ack.fleet import AckPlanningResult, plan_ack
 from berth.planner.left_out import left_out_paths
 from berth.spec.ack import AckFleetSpec
 from berth.spec.parse import parse_as
@@ -56,29 +54,23 @@ class AckBackend(FleetBackend[AckFleetPlan]):
 
     def plan_stack(self, file: StackFile, load_problems: Sequence[Problem], root: pathlib.Path) -> PlannedStack:
         """Parse, plan and validate a stack file; `load_problems` are not reported again."""
-        planned, plan = self._plan_stack(file, load_problems)
-        if plan is None:
-            return planned
-
-        def again() -> tuple[Problem, ...]:
-            return self._plan_stack(file, load_problems)[0].problems
-
-        return replace(planned, problems=at_every_instant(planned.problems, again, plan.calendar))
-
-    def _plan_stack(
-        self, file: StackFile, load_problems: Sequence[Problem]
-    ) -> tuple[PlannedStack, AckFleetPlan | None]:
         parsed = parse_as(AckFleetSpec, file.fleet, load_problems)
         planned = plan_ack(file.stack, parsed)
         if planned is None:
-            return PlannedStack(None, parsed.problems), None
+            return PlannedStack(None, parsed.problems)
+
+        def problems_now(result: AckPlanningResult | None) -> tuple[Problem, ...]:
+            return () if result is None else result.problems + validate_ack(result)
+
         paths = left_out_paths(file.fleet, parsed.set_aside, None, set(planned.origins.values()))
-        result = PlannedStack(
+        proved = at_every_instant(
+            problems_now(planned), lambda: problems_now(plan_ack(file.stack, parsed)), planned.plan.calendar
+        )
+        return PlannedStack(
             planned.plan if parsed.has_frame else None,
-            parsed.problems + planned.problems + validate_ack(planned),
+            parsed.problems + proved,
             left_out=tuple(map(format_path, paths)),
         )
-        return result, planned.plan
 
     def objects(self, plan: AckFleetPlan) -> Iterable[dict[str, object]]:
         """Return the objects in the ACK One fleet."""

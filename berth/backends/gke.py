@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from berth.backends.interface import FleetBackend
 from berth.backends.old_tables import old_tables
 from berth.diagnostics import Problem, format_path
@@ -16,7 +14,7 @@ from berth.evaluate import Evaluation, Need, PlannedStack
 from berth.loader import StackFile
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorPlan
-from berth.planner import plan_fleet
+from berth.planner import PlanningResult, plan_fleet
 from berth.planner.left_out import left_out_paths
 from berth.planner.machines.unlisted import with_machine_types
 from berth.spec.parse import parse_fleet
@@ -53,33 +51,30 @@ class GkeBackend(FleetBackend[FleetPlan]):
 
     def plan_stack(self, file: StackFile, load_problems: Sequence[Problem], root: pathlib.Path) -> PlannedStack:
         """Parse, plan and validate a stack file; `load_problems` are not reported again."""
-        planned, plan = self._plan_stack(file, load_problems, root)
-        if plan is None:
-            return planned
-
-        def again() -> tuple[Problem, ...]:
-            return self._plan_stack(file, load_problems, root)[0].problems
-
-        return replace(planned, problems=at_every_instant(planned.problems, again, plan.calendar, plan.held))
-
-    def _plan_stack(
-        self, file: StackFile, load_problems: Sequence[Problem], root: pathlib.Path
-    ) -> tuple[PlannedStack, FleetPlan | None]:
         parsed = parse_fleet(file.fleet, load_problems)
         planned = plan_fleet(file.stack, parsed)
         problems = tuple(with_machine_types(problem, file.fleet) for problem in parsed.problems)
         if planned is None:
-            return PlannedStack(None, problems), None
-        pools = None if planned.plan.workers else [pool.name for pool in planned.plan.pools]
+            return PlannedStack(None, problems)
         written = parsed.spec.workers if parsed.spec else {}
-        proofs = tuple(worker_stack_problems(planned.plan, written, root)) if planned.plan.workers else ()
+
+        def problems_now(result: PlanningResult | None) -> tuple[Problem, ...]:
+            if result is None:
+                return ()
+            proofs = tuple(worker_stack_problems(result.plan, written, root)) if result.plan.workers else ()
+            return result.problems + validate(result) + proofs
+
+        plan = planned.plan
+        pools = None if plan.workers else [pool.name for pool in plan.pools]
         paths = left_out_paths(file.fleet, parsed.set_aside, pools, set(planned.origins.values()))
-        result = PlannedStack(
-            planned.plan if parsed.has_frame else None,
-            problems + planned.problems + validate(planned) + old_tables() + proofs,
+        proved = at_every_instant(
+            problems_now(planned), lambda: problems_now(plan_fleet(file.stack, parsed)), plan.calendar, plan.held
+        )
+        return PlannedStack(
+            plan if parsed.has_frame else None,
+            problems + proved + old_tables(),
             left_out=tuple(map(format_path, paths)),
         )
-        return result, planned.plan
 
     def objects(self, plan: FleetPlan) -> Iterable[dict[str, object]]:
         """Return the objects in one cluster, without the patch of webhooks that Kueue's chart makes."""

@@ -79,21 +79,27 @@ def reserved_span(reservation: Reserved) -> Span | None:
     return start.astimezone(UTC), end.astimezone(UTC)
 
 
-def stretches(guarantees: Sequence[TimedGuarantee], reservations: Iterable[Reserved] = ()) -> tuple[Stretch, ...]:
-    """Return all stretches in order, the first from ALWAYS, the last until EVER.
+def stretches(
+    guarantees: Sequence[TimedGuarantee],
+    reservations: Iterable[Reserved] = (),
+    after: datetime = ALWAYS,
+    until: datetime = ALWAYS,
+) -> tuple[Stretch, ...]:
+    """Return all stretches from an instant on in order, the first from that instant, the last until EVER.
 
-    Recurring windows are counted for one whole period of all of them together, and at least for three years.
+    Recurring windows are counted for one whole period of all of them together, and at least for three years, after
+    their dates, that instant, and `until`.
     """
     read = {(i, j): read_window(window) for i, each in enumerate(guarantees) for j, window in enumerate(each.windows)}
     spans = {each.key: span for each in reservations if (span := reserved_span(each))}
-    horizon = _horizon(read.values(), spans.values())
+    horizon = _horizon(read.values(), spans.values(), max(after, until))
     events: list[tuple[datetime, bool, tuple[int, int] | str]] = []
-    for key, (start, end) in _all_spans(read, spans, horizon):
+    for key, (start, end) in _all_spans(read, spans, after, horizon):
         events += [(start, True, key), (end, False, key)]
     events.sort(key=lambda event: (event[0], event[1]))
     found: list[Stretch] = []
     active: set[tuple[int, int] | str] = set()
-    at = ALWAYS
+    at = after
     for moment, group in groupby(events, key=lambda event: event[0]):
         if moment > at:
             found.append(_stretch(at, moment, active))
@@ -109,27 +115,28 @@ def _stretch(start: datetime, end: datetime, active: set[tuple[int, int] | str])
 
 
 def _all_spans(
-    read: dict[tuple[int, int], Occurrences], spans: dict[str, Span], horizon: datetime
+    read: dict[tuple[int, int], Occurrences], spans: dict[str, Span], after: datetime, horizon: datetime
 ) -> Iterator[tuple[tuple[int, int] | str, Span]]:
     for position, window in read.items():
-        yield from ((position, span) for span in window.between(ALWAYS, horizon))
+        yield from ((position, span) for span in window.between(after, horizon))
     yield from spans.items()
 
 
-def _horizon(windows: Iterable[Occurrences], spans: Iterable[Span]) -> datetime:
-    """Return until when recurring windows are counted: a period after the last one and every single date began."""
+def _horizon(windows: Iterable[Occurrences], spans: Iterable[Span], at: datetime) -> datetime:
+    """Return until when recurring windows are counted: a period after `at`, the last one and every single date."""
     windows = tuple(windows)
     days = max(_LEAST_DAYS, lcm(*(each.period for each in windows)))
     dates = [each for window in windows for each in (window.start, window.end) if each]
     dates += [each for span in spans for each in span]
-    return max((each.astimezone(UTC) for each in dates), default=ALWAYS) + timedelta(days=days)
+    latest = max([at, *(each.astimezone(UTC) for each in dates)])
+    return latest + min(timedelta(days=days), EVER - latest)
 
 
 @lru_cache(maxsize=256)
 def overlap(windows: tuple[GuaranteeWindow, ...]) -> tuple[datetime, tuple[int, int]] | None:
     """Return the first instant at which two windows of one guarantee hold, and their positions (equal if one does)."""
     read = [read_window(window) for window in windows]
-    horizon = _horizon(read, ())
+    horizon = _horizon(read, (), ALWAYS)
     spans = sorted((span, index) for index, each in enumerate(read) for span in each.between(ALWAYS, horizon))
     latest: tuple[datetime, int] = (ALWAYS, 0)
     for (start, end), index in spans:
@@ -140,16 +147,19 @@ def overlap(windows: tuple[GuaranteeWindow, ...]) -> tuple[datetime, tuple[int, 
 
 
 def boundaries(
-    guarantees: Sequence[TimedGuarantee], reservations: Iterable[Reserved], after: datetime
+    guarantees: Sequence[TimedGuarantee],
+    reservations: Iterable[Reserved],
+    after: datetime,
+    until: datetime = ALWAYS,
 ) -> Iterator[Boundary]:
-    """Yield each instant after another at which something changes, in order."""
+    """Yield each instant after another at which something changes, in order, and at least all until `until`."""
     before: Stretch | None = None
-    for stretch in stretches(guarantees, reservations):
-        if before is not None and stretch.start > after:
+    for stretch in stretches(guarantees, reservations, after, until):
+        if before is not None:
             changes = tuple(
                 AmountChange(each, *amounts)
                 for index, each in enumerate(guarantees)
-                if len(set(amounts := (_amount(each, index, before), _amount(each, index, stretch)))) > 1
+                if len(set(amounts := (amount_in(before, each, index), amount_in(stretch, each, index)))) > 1
             )
             begins, ends = stretch.reserved - before.reserved, before.reserved - stretch.reserved
             if changes or begins or ends:
@@ -157,14 +167,15 @@ def boundaries(
         before = stretch
 
 
-def _amount(guarantee: TimedGuarantee, position: int, stretch: Stretch) -> int:
+def amount_in(stretch: Stretch, guarantee: TimedGuarantee, position: int) -> int:
+    """Return how much is guaranteed in a stretch, of guarantees of which this one has a position."""
     held = (window.guaranteed for index, window in enumerate(guarantee.windows) if (position, index) in stretch.windows)
     return next(held, guarantee.other)
 
 
 def last_change(guarantee: TimedGuarantee, until: datetime) -> tuple[datetime, int] | None:
     """Return the last boundary of a guarantee until an instant, and what was guaranteed before it."""
-    found = [each for each in boundaries((guarantee,), (), ALWAYS) if each.at <= until]
+    found = [each for each in boundaries((guarantee,), (), ALWAYS, until) if each.at <= until]
     return (found[-1].at, found[-1].changes[0].before) if found else None
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -50,7 +49,8 @@ class Occurrences(Struct, frozen=True):
             return
         length = end.replace(tzinfo=None) - start.replace(tzinfo=None)
         skipped = max(0, (first - start).days - length.days - 2) if first > ALWAYS else 0
-        final = min(self.last, date.max if last == EVER else (last + timedelta(days=2)).date())
+        latest = min(last, EVER - length - timedelta(days=4))  # no time after EVER can be counted
+        final = min(self.last, (latest + timedelta(days=2)).date())
         for days in range(skipped, (final - start.date()).days + 1):
             if recurs(self.rule, start.date(), days):
                 begin = start + timedelta(days=days)  # clock time: the zone's offset may differ
@@ -106,6 +106,8 @@ def _rule(recurrence: str) -> tuple[dict[str, str], date]:
 def _zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC
+    from zoneinfo import ZoneInfo  # few stacks have zones, and every verb loads this module
+
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # a folder of the database is an OSError

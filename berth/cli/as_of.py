@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from berth.clock import instant, on_day, parse_moment
+from berth.clock import AS_OF, instant, on_day, parse_moment
 
 _Option = Annotated[
     str | None,
@@ -38,4 +38,5 @@ def _moment(written: str | None) -> datetime:
         with on_day(parse_moment(written) if written else None):
             return instant()
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--as-of") from None
+        hint = "--at (--as-of)" if written else AS_OF
+        raise typer.BadParameter(str(error), param_hint=hint) from None

@@ -39,13 +39,13 @@ def added_requests(template: SourceValue) -> dict[str, int]:
 def added_paths(template: SourceValue, requests: Mapping[str, int]) -> dict[str, FieldSteps]:
     """Return the annotation by which a template asks for each of these requests; a default nobody asks for."""
     annotations = as_mapping(inside(template, *_ANNOTATIONS).value)
-    asked = {name: [INTERFACES] if name.startswith(NETWORK_RESOURCE) else _sidecar_keys(name) for name in requests}
+    asked = {name: [INTERFACES] if name.startswith(NETWORK_RESOURCE) else sidecar_keys(name) for name in requests}
     written = {name: next((key for key in keys if key in annotations), None) for name, keys in asked.items()}
     return {name: (*_ANNOTATIONS, key) for name, key in written.items() if key is not None}
 
 
-def _sidecar_keys(resource: str) -> list[str]:
-    """Return the annotations with the sidecar's request for a resource, and its limit."""
+def sidecar_keys(resource: str) -> list[str]:
+    """Return the annotations with the sidecar's request for a resource, and its limit; one alone is both for GKE."""
     return [f"{FUSE_PREFIX}/{resource}-{part}" for part in ("request", "limit")]
 
 
@@ -91,7 +91,7 @@ def sidecar_requests(template: SourceValue) -> dict[str, int]:
     requests = dict[str, int]()
     for resource, default in SIDECAR.items():
         amounts = dict[str, int]()
-        for key in _sidecar_keys(resource):
+        for key in sidecar_keys(resource):
             if key in annotations:
                 amount = parse_quantity(resource, annotations[key])
                 if amount is None:
@@ -99,6 +99,6 @@ def sidecar_requests(template: SourceValue) -> dict[str, int]:
                     source.child(key, None).fault("bad-quantity", f"{message}; write one: 256Mi")
                     return {}
                 amounts[key] = amount
-        request, limit = _sidecar_keys(resource)
+        request, limit = sidecar_keys(resource)
         requests[resource] = amounts.get(request, amounts.get(limit) or default)
     return requests

@@ -175,7 +175,7 @@ def _pod_terms(spec: Spec, kind: str, labels: Mapping[str, str | None]) -> Itera
         spaces = _expressions(fields, "namespaceSelector")
         named = [each.values for each in spaces or () if (each.key, each.operator) == (_NAMESPACE_NAME, "In")]
         written = as_list(fields["namespaces"].value) if "namespaces" in fields else []
-        is_named = bool(spaces) and len(named) == len(spaces or ()) == 1
+        is_named = len(named) == len(spaces or ()) == 1
         yield PodAffinityTerm(
             topology_key=key,
             selector=_selector(fields, labels),

@@ -137,10 +137,10 @@ def check_manager(job: SubmittedJob) -> None:
 
 def check_run_time(job: SubmittedJob) -> None:
     """Report a maximum run time that Kueue refuses (Kueue 0.19.2 `validateCreateForMaxExecTime`)."""
-    value = job.job.labels.get(MAX_EXECUTION)
-    if value is not None and not re.fullmatch("0*[1-9][0-9]*", str(value)):
-        source = job.job.metadata.child("labels", job.job.labels).child(MAX_EXECUTION, value)
-        source.fault("refused", f"Kueue refuses the run time {describe_value(value)}; write whole seconds from 1")
+    source = job.job.label(MAX_EXECUTION)
+    if source.value is not None and not re.fullmatch("0*[1-9][0-9]*", str(source.value)):
+        written = describe_value(source.value)
+        source.fault("refused", f"Kueue refuses the run time {written}; write whole seconds from 1")
 
 
 _ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"

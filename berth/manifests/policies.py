@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from berth.manifests import policy_rules
 from berth.manifests.rules import (
     affinity,
     control,
@@ -31,15 +30,7 @@ from berth.manifests.rules import (
     volumes,
     wrappers,
 )
-from berth.manifests.rules.admission import (
-    EVERYONE,
-    PEOPLE,
-    QUEUE_LABEL,
-    AdmissionPolicy,
-    Requests,
-    checked_first,
-    requests_of,
-)
+from berth.manifests.rules.admission import QUEUE_LABEL, AdmissionPolicy, Requests, checked_first
 from berth.manifests.serving import rules as serving
 from berth.manifests.serving.scale import scale_policy
 from berth.names import TEAM_LABEL, berth_labels
@@ -80,45 +71,9 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
     """Return the policies of a cluster by what they refuse."""
     kinds = plan.job_kinds
     made = [
-        AdmissionPolicy(
-            name="pods",
-            refuses=(
-                "access of pods to their node, its scheduler and other teams' priorities; accelerators and their "
-                "machines outside the queue"
-            ),
-            applies_to=EVERYONE,
-            breaks="a pod that needs more of its node: exemptions by `podSecurity` and the team's machines",
-            # Jobs too, by their template, so that the person who submits the job sees the rejection.
-            requests=(Requests("", ("pods", "pods/ephemeralcontainers")), Requests("batch", ("jobs",))),
-            variables=tuple(policy_rules.pod_variables(plan.accelerators)),
-            rules=(*policy_rules.POD_RULES, *jobs.queue_rules(plan)),
-            concern=jobs.POD_CONCERN,
-            in_shared=False,
-        ),
-        AdmissionPolicy(
-            name="jobs",
-            refuses="controller ownerReferences on jobs; changes of a part of another job; resuming a suspended job",
-            applies_to=PEOPLE,
-            breaks="an operator with permissions in single namespaces only: install it for the whole cluster",
-            requests=requests_of(kinds),
-            variables=tuple(jobs.JOB_VARIABLES),
-            rules=tuple(jobs.JOB_RULES),
-            concern=jobs.JOB_CONCERN,
-        ),
-        AdmissionPolicy(
-            name="services",
-            refuses="LoadBalancer, NodePort and externalIPs; Ingresses and Gateways",
-            applies_to=EVERYONE,
-            breaks="a service that is reachable from outside: the team's `serviceTypes` allows it",
-            requests=(
-                Requests("", ("services",)),
-                Requests("gateway.networking.k8s.io", ("gateways",)),
-                Requests("networking.k8s.io", ("ingresses",)),
-            ),
-            variables=tuple(jobs.SERVICE_VARIABLES),
-            rules=tuple(jobs.SERVICE_RULES),
-            in_shared=False,
-        ),
+        jobs.pods_policy(plan),
+        jobs.jobs_policy(kinds),
+        jobs.SERVICES,
         control.control_policy(kinds),
         platform.platform_policy(plan.shared_namespaces),
         deletion.deletion_policy(kinds),
@@ -139,37 +94,9 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
     if plan.shared_queues:
         made.append(shared_queues.shared_queue_policy(kinds, plan.shared_queues, plan.ordered_queues))
     if plan.serving:
-        made.append(
-            AdmissionPolicy(
-                name="serving",
-                refuses=(
-                    "accelerators in services that Kueue does not queue; changes of pods that Kueue admitted together"
-                ),
-                applies_to=PEOPLE,
-                breaks="a rolling update of a StatefulSet or LeaderWorkerSet with serving: create a new one",
-                requests=(Requests("", ("pods",)), *requests_of(serving.KINDS)),
-                variables=tuple(serving.variables(plan.serving, plan.accelerators)),
-                rules=tuple(serving.RULES),
-            )
-        )
-        made.append(scale_policy(plan.serving))
+        made += [serving.serving_policy(plan.serving, plan.accelerators), scale_policy(plan.serving)]
     if plan.limited_queues:
-        # Jobs, and the services and pods that Kueue queues in namespaces with serving.
-        groups = {*serving.KINDS, *kinds}
-        run_kinds = {each: tuple({*serving.KINDS.get(each, ()), *kinds.get(each, ())}) for each in groups}
-        made.append(
-            AdmissionPolicy(
-                name="runs",
-                refuses="a run duration above the maximum of a queue with queued machines",
-                applies_to=EVERYONE,
-                breaks="a job without a run duration in a queue that limits it: write the annotation",
-                requests=requests_of({**run_kinds, "": ("pods",)}),
-                variables=tuple(runs.run_variables(plan.shared_run_limits)),
-                rules=tuple(runs.RULES),
-                condition=runs.CHANGED,
-                queues=plan.limited_queues,
-            )
-        )
+        made.append(runs.runs_policy(kinds, plan.limited_queues, plan.shared_run_limits))
     return made
 
 

@@ -154,7 +154,7 @@ def _stopped(shares: _Shares) -> Iterator[str]:
     """Yield which of the team's queues are held or drained now."""
     for queue in shares.queues:
         policies = [each.stop_policy for each in queue.local_queues if each.team == shares.team.name]
-        for policy in {queue.stop_policy, *policies} - {None, "None"}:
+        for policy in sorted({queue.stop_policy or "None", *(each or "None" for each in policies)} - {"None"}):
             drained = "drained: its jobs are evicted" if policy == "HoldAndDrain" else "held: what runs in it runs on"
             yield f"{queue.name} is {drained}, and no further job starts"
 

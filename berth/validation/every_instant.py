@@ -8,7 +8,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from berth.calendar.timeline import Stretch, format_moment, stretches
-from berth.calendar.windows import EVER
 from berth.clock import at_instant, instant
 from berth.diagnostics import Problem, Severity
 from berth.plan.capacity import HeldPlan, TimedGuarantee
@@ -33,8 +32,7 @@ def at_every_instant(
     reserved = [each for each in held if each.start and each.pools]
     if not calendar and not reserved:
         return problems
-    found = [each for each in stretches(calendar, reserved) if each.end > instant()]
-    states = _states(found)
+    states = _states(stretches(calendar, reserved, instant()))
     if len(states) > _MOST_STATES:
         message = (
             f"have {len(states)} sets of windows at different times, more than the {_MOST_STATES} that Berth proves; "
@@ -43,7 +41,7 @@ def at_every_instant(
         return (*problems, Problem(Severity.FAULT, "guarantee-window", ("teams",), message))
     by_state: list[tuple[Stretch, tuple[Problem, ...]]] = []
     for state in states:
-        with at_instant(max(state.start, instant())):
+        with at_instant(state.start):
             by_state.append((state, problems if state is states[0] else plan_again()))
     common = set(problems).intersection(*(each for _, each in by_state))
     kept = [each for each in problems if each in common or not _is_in_time(each)]
@@ -66,7 +64,7 @@ def _dated(by_state: Iterable[tuple[Stretch, tuple[Problem, ...]]], common: set[
     """Yield each problem of some instants once, with the first of them."""
     seen: set[tuple[str, object]] = set()
     for state, problems in by_state:
-        is_later = state.start > instant() or state.end == EVER
+        is_later = state.start > instant()  # else there is a later state, and so an end
         when = f"at {format_moment(state.start)}" if is_later else f"until {format_moment(state.end)}"
         for problem in problems:
             if _is_in_time(problem) and problem not in common and (problem.code, problem.path) not in seen:

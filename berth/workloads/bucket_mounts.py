@@ -10,12 +10,20 @@ from collections.abc import Mapping
 from typing import Final
 
 from berth.diagnostics import Problems
-from berth.jobs.gke_webhooks import CACHE_VOLUME, FUSE_DRIVER, FUSE_PREFIX, FUSE_VOLUMES, SIDECAR, sidecar_requests
+from berth.jobs.gke_webhooks import (
+    CACHE_VOLUME,
+    FUSE_DRIVER,
+    FUSE_VOLUMES,
+    SIDECAR,
+    sidecar_keys,
+    sidecar_requests,
+)
 from berth.jobs.values import SourceValue
 from berth.manifests.quantities import quantity
-from berth.manifests.workloads.values import as_list, as_mapping
+from berth.manifests.workloads.values import as_mapping
 from berth.plan.teams import BucketMountSpec, TeamPlan
 from berth.plan.workloads import MountPlan
+from berth.workloads.pod_templates import inline_volumes
 
 _MIB: Final = 2**20
 _CACHE_CLASS: Final = "premium-rwo"
@@ -44,7 +52,10 @@ def bucket_mounts(
 
 
 def mount_annotations(team: TeamPlan, template: Mapping[str, object] | None) -> dict[str, str]:
-    """Return the annotations of pods with these volumes: the sidecar, with room for its caches."""
+    """Return the annotations of pods with these volumes: the sidecar, with room for its caches.
+
+    What a template says of a resource of the sidecar stays as it is: a limit below its request would refuse the pods.
+    """
     mounts = _mounts(team, template)
     if not mounts:
         return {}
@@ -55,26 +66,28 @@ def mount_annotations(team: TeamPlan, template: Mapping[str, object] | None) -> 
     memory = sum(each.stat_capacity + each.type_capacity for each in names) + (files if medium == "memory" else 0)
     storage = files if medium in ("node-disk", "local-ssd") else 0
     added = {"memory": memory, "ephemeral-storage": storage}
+    own = _annotations(template)
     limits = {
-        f"{FUSE_PREFIX}/{resource}-limit": quantity(resource, SIDECAR[resource] + amount)
+        sidecar_keys(resource)[1]: quantity(resource, SIDECAR[resource] + amount)
         for resource, amount in added.items()
-        if amount
+        if amount and own.keys().isdisjoint(sidecar_keys(resource))
     }
     return {FUSE_VOLUMES: "true", **limits}
 
 
 def sidecar_of(team: TeamPlan, template: Mapping[str, object] | None) -> dict[str, int]:
     """Return what the sidecar of Cloud Storage FUSE requests beside the containers of a pod; empty without it."""
-    metadata = as_mapping((template or {}).get("metadata"))
-    annotations = {**mount_annotations(team, template), **as_mapping(metadata.get("annotations"))}
+    annotations = {**mount_annotations(team, template), **_annotations(template)}
     return sidecar_requests(SourceValue({"metadata": {"annotations": annotations}}, (), Problems()))
+
+
+def _annotations(template: Mapping[str, object] | None) -> Mapping[str, object]:
+    return as_mapping(as_mapping((template or {}).get("metadata")).get("annotations"))
 
 
 def _mounts(team: TeamPlan, template: Mapping[str, object] | None) -> dict[str, BucketMountSpec]:
     """Return the mounts of a team that a template lacks."""
-    volumes = as_list(as_mapping((template or {}).get("spec")).get("volumes"))
-    sources = [as_mapping(as_mapping(each).get("csi")) for each in volumes]
-    taken = {as_mapping(each.get("volumeAttributes")).get("bucketName") for each in sources}
+    taken = {as_mapping(each.get("volumeAttributes")).get("bucketName") for each in inline_volumes(template)}
     return {name: each for name, each in sorted(team.settings.bucket_mounts.items()) if each.bucket not in taken}
 
 

@@ -91,10 +91,10 @@ def cpu_in(template: Mapping[str, object] | None) -> int | None:
     return None
 
 
-def mounts_driver(template: Mapping[str, object] | None, driver: str) -> bool:
-    """Whether a template has an inline volume of a CSI driver."""
+def inline_volumes(template: Mapping[str, object] | None) -> list[Mapping[str, object]]:
+    """Return what a template says of each volume to a CSI driver; nothing of those without one."""
     volumes = as_list(as_mapping((template or {}).get("spec")).get("volumes"))
-    return any(as_mapping(as_mapping(each).get("csi")).get("driver") == driver for each in volumes)
+    return [as_mapping(as_mapping(each).get("csi")) for each in volumes]
 
 
 def without_accelerators(template: Mapping[str, object] | None) -> Mapping[str, object] | None:

@@ -26,7 +26,7 @@ from berth.workloads.pod_resources import cores_memory, pod_cpu_and_memory
 from berth.workloads.pod_templates import (
     accelerators_in,
     cpu_in,
-    mounts_driver,
+    inline_volumes,
     on_any_node,
     without_accelerators,
 )
@@ -109,7 +109,7 @@ class PodBuilder(Struct, frozen=True):
         return (
             self.kind == "jobset"
             and all(shape.saves_checkpoints for shape in self.target.shapes)
-            and not mounts_driver(self.options.template, CHECKPOINT_DRIVER)
+            and all(each.get("driver") != CHECKPOINT_DRIVER for each in inline_volumes(self.options.template))
         )
 
     def _claims(self, accelerators: int) -> tuple[str, ...]:

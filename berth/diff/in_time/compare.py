@@ -9,12 +9,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.calendar.timeline import format_moment, stretches, window_in_force
+from berth.calendar.timeline import amount_in, format_moment, stretches, window_in_force
 from berth.calendar.windows import read_window
 from berth.clock import instant
 from berth.plan.capacity import GuaranteeWindow, TimedGuarantee
 from berth.plan.teams import QueueingPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
+from berth.text import pluralize
 
 _MOST_PARTS: Final = 3
 """Most changes that a headline has in words."""
@@ -58,13 +59,9 @@ def _constant(plan: QueueingPlan, timed: TimedGuarantee) -> TimedGuarantee | Non
 def _effects(old: TimedGuarantee, new: TimedGuarantee) -> tuple[bool, bool]:
     """Return whether less, and whether more, is guaranteed at some instant from now on."""
     deltas: set[int] = set()
-    for stretch in stretches((old, new)):
-        if stretch.end > instant():
-            before, after = (
-                next((each.windows[j].guaranteed for i, j in stretch.windows if i == index), each.other)
-                for index, each in enumerate((old, new))
-            )
-            deltas.add(after - before)
+    for stretch in stretches((old, new), after=instant()):
+        before, after = (amount_in(stretch, each, index) for index, each in enumerate((old, new)))
+        deltas.add(after - before)
     return any(each < 0 for each in deltas), any(each > 0 for each in deltas)
 
 
@@ -150,8 +147,7 @@ def _length(delta: timedelta) -> str:
     size, word = abs(delta), "later" if delta > timedelta() else "earlier"
     units = ((timedelta(days=1), "day"), (timedelta(hours=1), "hour"), (timedelta(minutes=1), "minute"))
     unit, noun = next((each for each in units if not size % each[0]), (timedelta(seconds=1), "second"))
-    count = size // unit
-    return f"{count} {noun}{'' if count == 1 else 's'} {word}"
+    return f"{pluralize(size // unit, noun)} {word}"
 
 
 def _when(window: GuaranteeWindow) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from berth.jobs.gke_webhooks import CACHE_VOLUME, FUSE_DRIVER, FUSE_PREFIX, SIDECAR
+from berth.jobs.gke_webhooks import CACHE_VOLUME, FUSE_DRIVER, SIDECAR, sidecar_keys
 from berth.jobs.quantities import format_quantity, parse_quantity
 from berth.jobs.values import get_nested
 from berth.lint.fleet import SubmittedJob
@@ -39,10 +39,9 @@ def check_fuse_caches(job: SubmittedJob) -> None:
         path = next(path for path, capacity in caches.items() if capacity)
         size, limit = format_quantity(resource, wanted), format_quantity(resource, room)
         effect = "GKE kills the sidecar" if in_memory else "the kubelet evicts the pod"
-        key = f"{FUSE_PREFIX}/{resource}-limit"
         enough = format_quantity(resource, wanted + SIDECAR[resource])
         message = f"file caches of {size} in a sidecar with {limit} of {resource}: {effect} when they fill"
-        remedy = f"write the annotation {key}: {enough}, or a smaller cache"
+        remedy = f"write the annotation {sidecar_keys(resource)[1]}: {enough}, or a smaller cache"
         job.warn("fuse-cache", pods.at(path).path, f"{message}; {remedy}")
 
 
@@ -56,5 +55,6 @@ def _capacity(volume: Mapping[str, object]) -> int:
 
 def _limit(pods: JobPods, resource: str) -> int | None:
     """Return the sidecar's limit of a resource; None if it has none (0), or if that cannot be read."""
-    written = pods.settings.annotations.get(f"{FUSE_PREFIX}/{resource}-limit")
+    request, limit = (pods.settings.annotations.get(key) for key in sidecar_keys(resource))
+    written = request if limit is None else limit
     return SIDECAR[resource] if written is None else parse_quantity(resource, written) or None

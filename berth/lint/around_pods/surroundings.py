@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from berth.catalog import fact_tables
 from berth.diagnostics import did_you_mean, join_quoted
-from berth.jobs.gke_webhooks import FUSE_VOLUMES
+from berth.jobs.gke_webhooks import FUSE_DRIVER, FUSE_VOLUMES
 from berth.jobs.pod_set import ObjectReference, PodVolume
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.around_pods.storage import (
@@ -27,7 +27,6 @@ from berth.manifests.policy_rules import RUNTIME_CLASSES
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import READER_ROLES, SECRETS, IdentityPlan, TeamPlan
 
-FUSE = "gcsfuse.csi.storage.gke.io"
 _SECRETS_DRIVER = "secrets-store-gke.csi.k8s.io"
 _IMAGE = re.compile(
     r"(?:[a-z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,})?"
@@ -125,7 +124,7 @@ def _check_volumes(pods: JobPods, team: TeamPlan) -> Findings:
         source = pods.at(volume.path)
         if volume.kind == "csi" and volume.target:
             yield from check_driver(pods, source, volume.target)
-            if volume.target == FUSE:
+            if volume.target == FUSE_DRIVER:
                 yield from _check_bucket(pods, team, volume)
             elif volume.target == _SECRETS_DRIVER:
                 yield from _check_provider_class(pods, team, volume)

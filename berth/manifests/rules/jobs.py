@@ -1,4 +1,4 @@
-"""CEL expressions of the policies for jobs, services, and objects that only controllers create.
+"""Policies `berth-pods`, `berth-jobs` and `berth-services`.
 
 As in `policy_rules`, every expression is true if the request is allowed.
 """
@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from berth.manifests.policy_rules import ADMISSION_GATE, Rule, Variable, annotation, list_field, texts
+from berth.manifests.policy_rules import (
+    ADMISSION_GATE,
+    POD_RULES,
+    Rule,
+    Variable,
+    annotation,
+    list_field,
+    pod_variables,
+    texts,
+)
+from berth.manifests.rules.admission import EVERYONE, PEOPLE, AdmissionPolicy, Requests, requests_of
 from berth.plan import policies
 from berth.plan.policies import PoliciesPlan
 
@@ -59,7 +69,22 @@ JOB_RULES: Final[list[Rule]] = [
     ),
 ]
 
-JOB_CONCERN: Final = "request.operation != 'CREATE' || has(object.metadata.ownerReferences)"
+
+def jobs_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
+    """Return the policy for the kinds that Kueue queues."""
+    return AdmissionPolicy(
+        name="jobs",
+        refuses="controller ownerReferences on jobs; changes of a part of another job; resuming a suspended job",
+        applies_to=PEOPLE,
+        breaks="an operator with permissions in single namespaces only: install it for the whole cluster",
+        requests=requests_of(job_kinds),
+        variables=tuple(JOB_VARIABLES),
+        rules=tuple(JOB_RULES),
+        concern="request.operation != 'CREATE' || has(object.metadata.ownerReferences)",
+    )
+
+
+# --- pods -------------------------------------------------------------------------------------------------------------
 
 
 def _job_concern() -> str:
@@ -78,10 +103,24 @@ def _job_concern() -> str:
     return f"[dyn(object).spec.template.spec].exists(s, {' || '.join(any_of)})"
 
 
-POD_CONCERN: Final = f"request.resource.resource != 'jobs' || {_job_concern()}"
-"""Whether a rule of pods may refuse a request: of Jobs, only those with one of these fields in their template."""
-
-# --- pods outside the queue -------------------------------------------------------------------------------------------
+def pods_policy(plan: PoliciesPlan) -> AdmissionPolicy:
+    """Return the policy for pods, and for the templates of Jobs."""
+    return AdmissionPolicy(
+        name="pods",
+        refuses=(
+            "access of pods to their node, its scheduler and other teams' priorities; accelerators and their "
+            "machines outside the queue"
+        ),
+        applies_to=EVERYONE,
+        breaks="a pod that needs more of its node: exemptions by `podSecurity` and the team's machines",
+        # Jobs too, by their template, so that the person who submits the job sees the rejection.
+        requests=(Requests("", ("pods", "pods/ephemeralcontainers")), Requests("batch", ("jobs",))),
+        variables=tuple(pod_variables(plan.accelerators)),
+        rules=(*POD_RULES, *_queue_rules(plan)),
+        # Of Jobs, only those with one of these fields in their template.
+        concern=f"request.resource.resource != 'jobs' || {_job_concern()}",
+        in_shared=False,
+    )
 
 
 def is_counted(job_kinds: Mapping[str, Sequence[str]]) -> str:
@@ -93,7 +132,7 @@ def is_counted(job_kinds: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def queue_rules(plan: PoliciesPlan) -> list[Rule]:
+def _queue_rules(plan: PoliciesPlan) -> list[Rule]:
     """Return the rules by which pods in a team's namespace are those that Kueue counts."""
     return [
         (
@@ -117,9 +156,7 @@ def queue_rules(plan: PoliciesPlan) -> list[Rule]:
 
 # --- services ---------------------------------------------------------------------------------------------------------
 
-SERVICE_VARIABLES: Final[list[Variable]] = [("allowed", annotation(policies.SERVICE_TYPES))]
-
-SERVICE_RULES: Final[list[Rule]] = [
+_SERVICE_RULES: Final[tuple[Rule, ...]] = (
     (
         "request.resource.resource == 'services' || 'LoadBalancer' in variables.allowed",
         "an Ingress or a Gateway makes an address that is reachable from outside the cluster, which this team may not "
@@ -135,4 +172,19 @@ SERVICE_RULES: Final[list[Rule]] = [
         "dyn(object).spec.externalIPs.size() == 0 || 'ExternalIPs' in variables.allowed",
         "externalIPs take over an address for the whole cluster; remove them",
     ),
-]
+)
+
+SERVICES: Final = AdmissionPolicy(
+    name="services",
+    refuses="LoadBalancer, NodePort and externalIPs; Ingresses and Gateways",
+    applies_to=EVERYONE,
+    breaks="a service that is reachable from outside: the team's `serviceTypes` allows it",
+    requests=(
+        Requests("", ("services",)),
+        Requests("gateway.networking.k8s.io", ("gateways",)),
+        Requests("networking.k8s.io", ("ingresses",)),
+    ),
+    variables=(("allowed", annotation(policies.SERVICE_TYPES)),),
+    rules=_SERVICE_RULES,
+    in_shared=False,
+)

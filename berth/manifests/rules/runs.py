@@ -1,4 +1,4 @@
-"""CEL expressions of the admission policy for run durations: how long a job may keep queued machines.
+"""Policy `berth-runs`: how long a job may keep queued machines.
 
 As in `policy_rules`, every expression is true if the request is allowed; `berth lint` reports the same. The limits are
 an annotation of the namespace (`berth.plan.policies.RUN_DURATIONS`), or for a namespace that Berth does not manage a
@@ -9,15 +9,16 @@ LeaderWorkerSet from the object (Kueue 0.19.2, pkg/controller/jobs).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from berth.manifests.policy_rules import Rule, Variable, annotation
+from berth.manifests.rules.admission import EVERYONE, QUEUE_LABEL, AdmissionPolicy, requests_of
+from berth.manifests.serving.rules import KINDS
 from berth.plan import policies
 from berth.plan.admission_checks import MAX_RUN_SECONDS, MIN_RUN_SECONDS, PARAMETER_PREFIX, RUN_DURATION_PARAMETER
 
 _ANNOTATION: Final = f"{PARAMETER_PREFIX}{RUN_DURATION_PARAMETER}"
-_QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 _PARENT: Final = "kueue.x-k8s.io/pod-suspending-parent"
 """Annotation that Kueue sets on the pods of services that it queues, with the integration of the service."""
 _GROUPED: Final = ("leaderworkerset.x-k8s.io/leaderworkerset", "statefulset")
@@ -38,10 +39,10 @@ def _duration(holder: str) -> str:
 
 
 def _queue(holder: str) -> str:
-    return _entry(f"{holder}.metadata", "labels", _QUEUE_LABEL)
+    return _entry(f"{holder}.metadata", "labels", QUEUE_LABEL)
 
 
-CHANGED: Final = (
+_CHANGED: Final = (
     f"request.operation == 'CREATE' || {_duration('object')} != {_duration('oldObject')} || "
     f"{_queue('object')} != {_queue('oldObject')}"
 )
@@ -66,7 +67,7 @@ def _is_part() -> str:
     )
 
 
-def run_variables(shared: Mapping[str, Mapping[str, int]]) -> list[Variable]:
+def _variables(shared: Mapping[str, Mapping[str, int]]) -> list[Variable]:
     """Return the run duration of a job, and the limits of its queue: one, or none."""
     listed = ", ".join(
         f"'{namespace}/{queue}={seconds}'"
@@ -88,7 +89,7 @@ def run_variables(shared: Mapping[str, Mapping[str, int]]) -> list[Variable]:
     ]
 
 
-RULES: Final[list[Rule]] = [
+_RULES: Final[list[Rule]] = [
     (
         "variables.limits.size() == 0 || variables.duration == '' || (variables.isNumber && "
         f"int(variables.duration) >= {MIN_RUN_SECONDS} && int(variables.duration) <= {MAX_RUN_SECONDS})",
@@ -106,3 +107,24 @@ RULES: Final[list[Rule]] = [
         "in its pod template",
     ),
 ]
+
+
+def runs_policy(
+    job_kinds: Mapping[str, Sequence[str]], queues: Sequence[str], shared: Mapping[str, Mapping[str, int]]
+) -> AdmissionPolicy:
+    """Return the policy for jobs in `queues`, and for the services and pods that Kueue queues there.
+
+    `shared` maps namespaces that Berth does not manage to their local queues and limits.
+    """
+    kinds = {each: tuple({*KINDS.get(each, ()), *job_kinds.get(each, ())}) for each in {*KINDS, *job_kinds}}
+    return AdmissionPolicy(
+        name="runs",
+        refuses="a run duration above the maximum of a queue with queued machines",
+        applies_to=EVERYONE,
+        breaks="a job without a run duration in a queue that limits it: write the annotation",
+        requests=requests_of({**kinds, "": ("pods",)}),
+        variables=tuple(_variables(shared)),
+        rules=tuple(_RULES),
+        condition=_CHANGED,
+        queues=tuple(queues),
+    )

@@ -1,4 +1,4 @@
-"""CEL expressions of the admission policy for services and for pods that Kueue queues alone.
+"""Policy `berth-serving`: services, and pods that Kueue queues alone.
 
 As in `policy_rules`, every expression is true if the request is allowed. Where Kueue does not queue services, nobody
 may request accelerators in them, or in pods with a scheduling gate of their own. Where it does, a StatefulSet and a
@@ -14,13 +14,14 @@ from typing import Final
 from berth.manifests import policy_rules
 from berth.manifests.policy_rules import Rule, Variable, list_field
 from berth.manifests.rules import jobs as job_rules
+from berth.manifests.rules.admission import PEOPLE, AdmissionPolicy, Requests, requests_of
 from berth.names import TEAM_LABEL
 
 KINDS: Final = {"apps": ("deployments", "statefulsets"), "leaderworkerset.x-k8s.io": ("leaderworkersets",)}
 """API group → kinds of services that Kueue queues."""
 
 
-def variables(namespaces: Sequence[str], accelerators: Sequence[str]) -> list[Variable]:
+def _variables(namespaces: Sequence[str], accelerators: Sequence[str]) -> list[Variable]:
     """Return the variables of the policy; Kueue queues services in `namespaces`."""
     return [
         ("isQueuedHere", f"namespaceObject.metadata.name in {policy_rules.texts(sorted(namespaces))}"),
@@ -42,7 +43,7 @@ def variables(namespaces: Sequence[str], accelerators: Sequence[str]) -> list[Va
     ]
 
 
-RULES: Final[list[Rule]] = [
+_RULES: Final[list[Rule]] = [
     (
         "variables.isPod || variables.isQueuedHere || !variables.usesAccelerators",
         "Kueue does not queue services in this namespace, so they may not use accelerators; submit a job, or ask the "
@@ -74,3 +75,16 @@ RULES: Final[list[Rule]] = [
         "instead",
     ),
 ]
+
+
+def serving_policy(namespaces: Sequence[str], accelerators: Sequence[str]) -> AdmissionPolicy:
+    """Return the policy of a cluster in which Kueue queues services in `namespaces`."""
+    return AdmissionPolicy(
+        name="serving",
+        refuses="accelerators in services that Kueue does not queue; changes of pods that Kueue admitted together",
+        applies_to=PEOPLE,
+        breaks="a rolling update of a StatefulSet or LeaderWorkerSet with serving: create a new one",
+        requests=(Requests("", ("pods",)), *requests_of(KINDS)),
+        variables=tuple(_variables(namespaces, accelerators)),
+        rules=tuple(_RULES),
+    )

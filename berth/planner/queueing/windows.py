@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from berth.calendar.timeline import format_moment, overlap, window_in_force
+from berth.calendar.timeline import amount_at, format_moment, overlap
 from berth.calendar.windows import WindowError, read_window
 from berth.clock import as_of, instant
 from berth.diagnostics import FieldPath
@@ -50,8 +50,7 @@ def amount_in_force(
         windows=sound,
     )
     context.calendar[path] = timed
-    index = window_in_force(sound, instant())
-    return other if index is None else sound[index].guaranteed
+    return amount_at(timed, instant())
 
 
 def planned_calendar(context: PlanningContext) -> tuple[TimedGuarantee, ...]:

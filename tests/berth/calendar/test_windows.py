@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.calendar.timeline import amount_at, boundaries, overlap, stretches
+from berth.calendar.timeline import amount_at, boundaries, last_change, overlap, stretches
 from berth.calendar.windows import EVER, WindowError, read_window
 from berth.clock import at_instant, instant, on_day, parse_moment
 from berth.diff.compare import compare_fleets
@@ -100,6 +100,41 @@ def test_two_recurring_windows_are_tried_for_a_whole_period_of_both() -> None:
     both = [each for each in stretches((five, seven)) if len(each.windows) == 2]
     weeks = next(n for n in range(36) if n % 5 == 0 and n % 7 == 1)
     assert both[0].start == parse_moment("2026-12-07") + timedelta(weeks=weeks)
+
+
+@pytest.mark.parametrize("year", [2029, 2035, 2099, 9990])
+def test_a_window_without_a_last_day_recurs_for_ever(year: int) -> None:
+    """The calendar and the proof of a day count from that day on, however long ago the window was written."""
+    weekly: dict[str, object] = {"from": "2026-12-05", "until": "2026-12-07", "recurrence": "FREQ=WEEKLY"}
+    with on_day(datetime(year, 12, 30, tzinfo=UTC)):
+        plan = fleet([weekly | {"guaranteed": 16}], []).fleet_plan
+        assert plan is not None
+        first, second = (parse_moment(each["at"]) for each in calendar_as_json(plan)[:2])
+        assert timedelta() < first - instant() <= timedelta(days=5)
+        assert second - first in (timedelta(days=2), timedelta(days=5))
+        faults = fleet([weekly | {"guaranteed": 24}], []).faults
+    assert [each.code for each in faults] == ["overcommitted"]
+
+
+def test_the_last_change_is_known_years_after_the_window_was_written() -> None:
+    window = GuaranteeWindow(16, "2026-12-05", "2026-12-07", recurrence="FREQ=WEEKLY")
+    found = [last_change(timed(window), parse_moment(f"2035-01-{day}")) for day in ("12", "13", "15")]
+    assert found == [
+        (parse_moment(at), before) for at, before in (("2035-01-08", 16), ("2035-01-13", 8), ("2035-01-15", 16))
+    ]
+
+
+@pytest.mark.parametrize("at", ["0001-01-01", "9999-12-30", "9999-12-31", "9999-12-31T23:59:59Z"])
+def test_the_first_and_last_days_of_the_calendar_are_days(at: str) -> None:
+    weekly: dict[str, object] = {"guaranteed": 16, "from": "2026-12-05", "until": "2026-12-07", "timeZone": BERLIN}
+    with on_day(parse_moment(at)):
+        assert fleet([weekly | {"recurrence": "FREQ=WEEKLY"}], []).faults == ()
+
+
+@pytest.mark.parametrize("written", ["0001-01-01T00:00+14:00", "9999-12-31T23:00-05:00"])
+def test_a_time_without_one_in_utc_is_none(written: str) -> None:
+    with pytest.raises(ValueError, match="is not a time"):
+        parse_moment(written)
 
 
 # --- a fleet ----------------------------------------------------------------------------------------------------------

@@ -56,6 +56,15 @@ def test_a_verb_takes_the_day_and_refuses_what_is_none(tmp_path: Path) -> None:
     assert (wrong.exit_code, "'tomorrow' is not a date; write one such as 2026-11-25" in wrong.output) == (2, True)
 
 
+def test_a_wrong_day_is_named_by_what_it_was_written_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("--at", "--as-of"):
+        wrong = CliRunner().invoke(app, ["check", "dev", name, "tomorrow"])
+        assert "Invalid value for --at (--as-of): 'tomorrow' is not a date" in wrong.output
+    monkeypatch.setenv("BERTH_AS_OF", "yesterday")
+    wrong = CliRunner().invoke(app, ["check", "dev"])
+    assert (wrong.exit_code, "Invalid value for BERTH_AS_OF: 'yesterday' is not a date" in wrong.output) == (2, True)
+
+
 def test_both_sides_of_a_diff_have_one_day(tmp_path: Path) -> None:
     """What is past on that day is past in both, so it is no new warning."""
     for name in ("old", "new"):

@@ -129,3 +129,18 @@ def test_a_template_keeps_its_own_mount(tmp_path: pathlib.Path, monkeypatch: pyt
     (tmp_path / "own.yaml").write_text(yaml.safe_dump({"spec": spec}))
     template = pod(run(tmp_path, "", "workload", "lab", "vision", "train", "--template", "own.yaml"))
     assert [each["name"] for each in template["spec"]["volumes"]] == ["mine", "out"]
+
+
+def test_a_template_keeps_its_own_sidecar(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GKE makes the request that is written the limit too, and the API server refuses a request above its limit."""
+    monkeypatch.chdir(tmp_path)
+    own = {"gke-gcsfuse/ephemeral-storage-request": "50Gi"}
+    spec = {"containers": [{"name": "a", "image": "a:1"}]}
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump({"metadata": {"annotations": own}, "spec": spec}))
+    more = "fileCache: {capacity: 20Gi}"
+    text = run(tmp_path, more, "workload", "lab", "vision", "train", "--template", "own.yaml")
+    assert pod(text)["metadata"]["annotations"] == {"gke-gcsfuse/volumes": "true", **own}
+    (tmp_path / "job.yaml").write_text(text)
+    found = run(tmp_path, more, "lint", "lab", "job.yaml")
+    assert "file caches" not in found
+    assert "can admit it" in found

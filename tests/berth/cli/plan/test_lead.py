@@ -7,11 +7,13 @@ import re
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.document.text import render_text
+from berth.evaluate import evaluate_values
 from berth.jobs.pod_set import PodSet
 from berth.manifests.fleet import all_manifests
 from berth.overview.lead import lead_answer, lead_document
@@ -122,6 +124,22 @@ def test_what_is_mine(stack: str, team: str) -> None:
     rendered = rendered_queues(stack)
     held = {queue for queue in own_queues(stack, team) if rendered[queue].get("stopPolicy", "None") != "None"}
     assert {line.partition(" is ")[0] for line in value["stopped"]} >= held
+
+
+def test_a_held_queue_that_is_drained_for_a_team_is_said_in_one_order() -> None:
+    """Whatever the order of a set is: what is true of the queue first."""
+    values = yaml.safe_load("""
+    project: acme-ml-dev
+    region: us-central1
+    cluster: {name: acme, controlPlane: {publicEndpoint: false}}
+    pools: {v5e: {machineType: ct5lp-hightpu-4t, topology: 2x4, slices: 3, zone: us-central1-a}}
+    teams: {vision: {state: drained, queues: {}}, speech: {}}
+    clusterQueues: {both: {teams: [vision, speech], stopPolicy: Hold, flavors: [{pool: v5e, guaranteed: all}]}}
+    """)
+    plan = evaluate_values("held", values).fleet_plan
+    assert plan is not None
+    stopped = lead_answer(plan, next(each for each in plan.teams if each.name == "vision")).stopped
+    assert [line.partition(":")[0] for line in stopped] == ["both is held", "both is drained"]
 
 
 @every_team
