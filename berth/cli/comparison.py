@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
@@ -76,11 +77,20 @@ def evaluate_revision(side: StackRevision, root: pathlib.Path, stack_name: str |
         return with_project(evaluate_stack(side.stack, root, stack_name), side.stack, root)
     with revisions.yaml_checkout(side.revision, root) as folder:
         by_name = locate(side.stack, folder).by_name
-        # A relative path is a file of the revision, never one in the current folder.
-        stack = side.stack if by_name else f"{folder / side.stack}"
+        # A path is a file of the revision, never one in the current folder, or one outside the project.
+        stack = side.stack if by_name else f"{folder / _in_project(side.stack, root)}"
         evaluation = with_project(evaluate_stack(stack, folder, stack_name), stack, folder)
     problems = (p.with_place(f"{side.revision}:{p.place}") if p.place else p for p in evaluation.problems)
     return replace(evaluation, problems=tuple(problems))
+
+
+def _in_project(path: str, root: pathlib.Path) -> str:
+    """Return a path relative to the project. Raises RevisionNotFound for one that leads out of it."""
+    inner = os.path.relpath(root / path, root)
+    if inner.split(os.sep)[0] == os.pardir:
+        message = f"'{path}' is outside the project, so no commit of it has that file; name a file in the project"
+        raise revisions.RevisionNotFound(message)
+    return inner
 
 
 def with_project(evaluation: Evaluation, stack: str, root: pathlib.Path) -> Evaluation:

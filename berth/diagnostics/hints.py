@@ -17,7 +17,7 @@ class ForeignKey(Struct, frozen=True):
     """A key of another tool: the key here that replaces it, what to write as YAML, and a clause that says why.
 
     `write` is empty for what has no key here. `takes` is the part of it that the person's own text replaces, if that
-    has the form `like`.
+    has the form `like`; `values` has what to write for single values of the person's.
     """
 
     own: str
@@ -31,12 +31,15 @@ class ForeignKey(Struct, frozen=True):
         """Return what to do, after a semicolon; with what `value` tells in place of the example's."""
         if not self.write:
             return f"; remove it: {self.say}"
+        return f"; write {self._written(value)}" + (f" ({self.say})" if self.say else "")
+
+    def _written(self, value: object) -> str:
         name = value.rpartition("/")[2] if isinstance(value, str) else ""
         if name in self.values:
-            return f"; write {self.values[name]}" + (f" ({self.say})" if self.say else "")
+            return self.values[name]
         range_ = _as_mapping(value)
         if self.takes and re.fullmatch(self.like, name):
-            return f"; write {self.write.replace(self.takes, name)}" + (f" ({self.say})" if self.say else "")
+            return self.write.replace(self.takes, name)
         example, written = r"\[[\w-]+\]" if isinstance(value, list) else r"\d+", self.write
         least = re.fullmatch(r"(\w+: \{min: )\d+(, max: )(\d+)\}", written)
         if least and range_ and range_.keys() <= {"min", "max"}:
@@ -46,9 +49,11 @@ class ForeignKey(Struct, frozen=True):
         elif isinstance(value, list) or type(value) is int:
             found = re.fullmatch(rf"(\w+: (?:\{{\w+: )?){example}(\}}?)", written)
             written = f"{found[1]}{str(cast('object', value)).replace(chr(39), '')}{found[2]}" if found else written
-        return f"; write {written}" + (f" ({self.say})" if self.say else "")
+        return written
 
 
+_API = r"(?:https?:)?//[\w.-]+/(?:compute/)?(?:(?:v1|beta|alpha)/)?"
+"""The start of a URL or full name of a resource of Google Cloud, before its path."""
 _REPAIRS: tuple[Callable[[str], str], ...] = (
     lambda value: re.sub("[ _]+", "-", value.strip().lower()),
     lambda value: re.sub(r"(?<=\w)[ _.]+(?=\w)", "-", value.strip().lower()),
@@ -57,7 +62,7 @@ _REPAIRS: tuple[Callable[[str], str], ...] = (
     lambda value: re.sub(r"(?<=\d)\s*[*×xX]\s*(?=\d)", "x", value),
     lambda value: value.removeprefix("v"),
     lambda value: re.sub("^(?:projects/|gs://)([^/]+)/?$", r"\1", value),  # a longer path may name another project
-    lambda value: re.sub(r"^(?:https?:)?//[\w.-]+/(?:compute/)?(?:v1|beta|alpha)?/?", "", value),
+    lambda value: re.sub(f"^{_API}/?", "", value),
     lambda value: re.sub("/cryptoKeyVersions/[0-9]+$", "", value),
     lambda value: re.sub("^(?:group|user|serviceAccount):", "", value),
     lambda value: f"roles/{value}",
@@ -73,9 +78,7 @@ def repaired(text: str, is_valid: Callable[[str], bool]) -> str:
     return next((near for near in (repair(text) for repair in _REPAIRS) if near != text and is_valid(near)), "")
 
 
-_RESOURCE_PATH = re.compile(
-    r"(?:(?:https?:)?//[\w.-]+/(?:compute/)?(?:(?:v1|beta|alpha)/)?)?/?((?:[a-z]\w+/[\w.@-]+/|global/)*[a-z]\w+/[\w.@-]+)/?"
-)
+_RESOURCE_PATH = re.compile(rf"(?:{_API})?/?((?:[a-z]\w+/[\w.@-]+/|global/)*[a-z]\w+/[\w.@-]+)/?")
 
 
 def names_in_path(text: str) -> dict[str, str]:

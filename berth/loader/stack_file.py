@@ -52,11 +52,9 @@ def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[P
     keys or teams is kept, merge keys are left out, and scalars that must be quoted are kept as text.
     """
     located = locate(stack, root)
-    if directory := directory_fault(located, root):
-        return None, [directory]
     text = read_text(located.file, located.display_path, MOVE_TEAMS)
     if isinstance(text, Problem) and text.code != "no-file":
-        return None, [text]
+        return None, [directory_fault(located, root) or text]
     if outside_project := missing_project_fault(located, root):
         return None, [outside_project]
     if isinstance(text, Problem):

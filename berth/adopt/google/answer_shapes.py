@@ -21,6 +21,13 @@ def _is_number(value: object) -> bool:
     return is_text or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
 
 
+def _has_texts(*fields: str) -> Callable[[Any], bool]:
+    """Return whether a value is an object with a text at each of the paths."""
+    return lambda value: (
+        isinstance(value, dict) and all(TEXT[1](value_at(cast("ApiObject", value), each)) for each in fields)
+    )
+
+
 OBJECT: Shape = ("an object", lambda value: isinstance(value, dict))
 OBJECTS: Shape = ("a list of objects", lambda value: _all(value, dict))
 TEXT: Shape = ("a text", lambda value: isinstance(value, str) and value != "")
@@ -34,7 +41,7 @@ LABELS: Shape = (
 )
 _TAINTS: Shape = (
     "a list of taints with key and effect",
-    lambda value: _all(value, dict) and all(TEXT[1](each.get(field)) for each in value for field in ("key", "effect")),
+    lambda value: isinstance(value, list) and all(map(_has_texts("key", "effect"), cast("list[object]", value))),
 )
 _GPUS: Shape = (
     "a list of GPUs with their type and number",
@@ -52,11 +59,6 @@ _CHIPS: Shape = (
 )
 
 
-def _is_recurring(value: object) -> bool:
-    fields = ("recurrence", "window.startTime", "window.endTime")
-    return isinstance(value, dict) and all(TEXT[1](value_at(cast("ApiObject", value), each)) for each in fields)
-
-
 def _are_exclusions(value: object) -> bool:
     if not isinstance(value, dict) or not _all(exclusions := [*cast("ApiObject", value).values()], dict):
         return False
@@ -70,10 +72,13 @@ def _are_exclusions(value: object) -> bool:
 
 _LIMITS: Shape = (
     "a list of limits with their resource",
-    lambda value: _all(value, dict) and all(TEXT[1](each.get("resourceType")) for each in value),
+    lambda value: isinstance(value, list) and all(map(_has_texts("resourceType"), cast("list[object]", value))),
 )
-_DAILY: Shape = ("a window with its start", lambda value: TEXT[1](value_at({"": value}, ".startTime")))
-_RECURRING: Shape = ("a window with its recurrence, start and end", _is_recurring)
+_DAILY: Shape = ("a window with its start", _has_texts("startTime"))
+_RECURRING: Shape = (
+    "a window with its recurrence, start and end",
+    _has_texts("recurrence", "window.startTime", "window.endTime"),
+)
 _EXCLUDED: Shape = ("an object of exclusions with their start and end", _are_exclusions)
 
 
@@ -142,34 +147,32 @@ CLUSTER_SHAPES: Final[Mapping[str, Shape]] = {
     f"{_EXCLUSIONS}{{}}.maintenanceExclusionOptions": OBJECT,
     f"{_EXCLUSIONS}{{}}.maintenanceExclusionOptions.scope": TEXT,
 }
-RESERVATION_SHAPES: Final[Mapping[str, Shape]] = {
-    "zone": TEXT,
-    "specificReservation": OBJECT,
-    "specificReservation.count": _NUMBER,
-    "specificReservation.instanceProperties": OBJECT,
-    "specificReservation.instanceProperties.guestAccelerators": _GPUS,
-    "specificReservation.instanceProperties.localSsds": OBJECTS,
-    "specificReservation.instanceProperties.localSsds[].diskSizeGb": _NUMBER,
-    "aggregateReservation": OBJECT,
-    "aggregateReservation.reservedResources": _CHIPS,
-    "shareSettings": OBJECT,
-    "shareSettings.projectMap": OBJECT,
-}
+
+
+def _reserved(machines: str, count: str) -> Mapping[str, Shape]:
+    """Return the shapes of what reservations and future ones have alike; only the fields of machines differ by name."""
+    return {
+        "zone": TEXT,
+        machines: OBJECT,
+        f"{machines}.{count}": _NUMBER,
+        f"{machines}.instanceProperties": OBJECT,
+        f"{machines}.instanceProperties.guestAccelerators": _GPUS,
+        f"{machines}.instanceProperties.localSsds": OBJECTS,
+        f"{machines}.instanceProperties.localSsds[].diskSizeGb": _NUMBER,
+        "aggregateReservation": OBJECT,
+        "aggregateReservation.reservedResources": _CHIPS,
+        "shareSettings": OBJECT,
+        "shareSettings.projectMap": OBJECT,
+        "shareSettings.projects": TEXTS,
+    }
+
+
+RESERVATION_SHAPES: Final = _reserved("specificReservation", "count")
 FUTURE_RESERVATION_SHAPES: Final[Mapping[str, Shape]] = {
     "timeWindow": OBJECT,
     "timeWindow.startTime": TEXT,
     "timeWindow.endTime": TEXT,
-    "zone": TEXT,
-    "specificSkuProperties": OBJECT,
-    "specificSkuProperties.totalCount": _NUMBER,
-    "specificSkuProperties.instanceProperties": OBJECT,
-    "specificSkuProperties.instanceProperties.guestAccelerators": _GPUS,
-    "specificSkuProperties.instanceProperties.localSsds": OBJECTS,
-    "specificSkuProperties.instanceProperties.localSsds[].diskSizeGb": _NUMBER,
-    "aggregateReservation": OBJECT,
-    "aggregateReservation.reservedResources": _CHIPS,
-    "shareSettings": OBJECT,
-    "shareSettings.projectMap": OBJECT,
+    **_reserved("specificSkuProperties", "totalCount"),
     "status": OBJECT,
     "status.autoCreatedReservations": TEXTS,
 }

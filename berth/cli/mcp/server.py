@@ -15,6 +15,9 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
 
+from berth.cli.arguments import or_example, project_root
+from berth.loader.locate import locate
+
 _ONE_AT_A_TIME = threading.Lock()
 """The output of a verb is collected from stdout, of which a process has one."""
 
@@ -88,11 +91,12 @@ def _run_verb(words: list[str], *stacks: str, manifest: str | None = None) -> di
 
     from berth.cli import app
 
-    folder = pathlib.Path.cwd().resolve()
-    if outside := [each for each in stacks if not (folder / each).resolve().is_relative_to(folder)]:
-        refused = [
-            f"{each}: error: not in the folder of the project, which is all that berth mcp reads" for each in outside
-        ]
+    refused = [
+        f"{each}: error: not in the folder of the project, which is all that berth mcp reads"
+        for each in stacks
+        if _is_outside(each)
+    ]
+    if refused:
         return {"exit": 1, "answer": "", "messages": refused}
     words = [*words, *stacks, *([] if manifest is None else [manifest])]
     output, messages = io.StringIO(), io.StringIO()
@@ -104,3 +108,12 @@ def _run_verb(words: list[str], *stacks: str, manifest: str | None = None) -> di
     text = output.getvalue()
     answer = json.loads(text) if text.startswith(("{", "[")) else text
     return {"exit": status or 0, "answer": answer, "messages": messages.getvalue().splitlines()}
+
+
+def _is_outside(stack: str) -> bool:
+    """Whether the file that a stack's name or path means is outside the project; one at a revision is git's."""
+    root = project_root()
+    try:
+        return not locate(or_example(stack), root).file.resolve().is_relative_to(root.resolve())
+    except ValueError:  # a NUL byte in the name, which no file has
+        return False

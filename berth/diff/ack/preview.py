@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from berth.alibaba.fleet import alibaba_resources
-from berth.diff.ack.resources import PROTECTED_BY_TYPE_ON_ACK
+from berth.diff.ack.resources import PROTECTED_BY_TYPE_ON_ACK, PROTECTED_ON_ACK
 from berth.diff.guard.allowances import GuardedAction, allowance_reason
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.guarantees import lost_guarantee, quota_number, vanished_guarantees
@@ -79,8 +79,7 @@ def _node_pool_name(name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) ->
 
 
 def _losses(plan: AckFleetPlan, steps: Sequence[PreviewStep]) -> Iterator[GuardedChange]:
-    yield from guarded_updates(False, plan.allowances, updated_resources(steps))
-    yield from guarded_updates(False, plan.allowances, _other_members(steps))
+    yield from guarded_updates(False, plan.allowances, (*updated_resources(steps), *_other_members(steps)))
     yield from _removed_quota_leaves(plan, steps)
 
 
@@ -89,15 +88,15 @@ def _other_members(steps: Sequence[PreviewStep]) -> Iterator[ResourceChange]:
 
     The loss of a cluster that is deleted besides is its own.
     """
-    kinds = {each: kind for each, kind in PROTECTED_BY_TYPE_ON_ACK.items() if kind.kind == ResourceKind.CLUSTER}
-    gone = {kinds[step.type].resource_key(step.name) for step in steps if step.op == "delete" and step.type in kinds}
+    cluster = PROTECTED_ON_ACK[ResourceKind.CLUSTER]
+    gone = {
+        cluster.resource_key(step.name) for step in steps if step.op == "delete" and step.type == cluster.type_token
+    }
     for step in steps:
+        name = step.name.removeprefix("fleet-")
         before, after = (inputs.get("subClusterId") for inputs in step.inputs)
         is_known = all(isinstance(each, str) and not is_hidden(each) for each in (before, after))
-        if step.type == _MEMBERSHIP and is_known and before != after:
-            name = step.name.removeprefix("fleet-")
-            if name in gone:
-                continue
+        if step.type == _MEMBERSHIP and name not in gone and is_known and before != after:
             field = FieldEffect("existing", "existing", before, after, UpdateEffect.UPDATE)
             yield ResourceChange(ResourceKind.CLUSTER, name, None, ChangeKind.UPDATED, (field,))
 

@@ -159,6 +159,10 @@ CASES: dict[str, tuple[Edit, str]] = {
         entry("future.json", "shareSettings", value={"shareType": "SPECIFIC_PROJECTS", "projectMap": 7}),
         f"{FUTURE}: shareSettings.projectMap is not an object; {AS_IT_IS}",
     ),
+    "projects that are no list": (
+        entry("future.json", "shareSettings", value={"shareType": "SPECIFIC_PROJECTS", "projects": 7}),
+        f"{FUTURE}: shareSettings.projects is not a list of texts; {AS_IT_IS}",
+    ),
     "user labels that are a list": (
         entry("alerts.json", "userLabels", value=["alert"]),
         f"alerts.json: alert policy 'projects/{NUMBER}/alertPolicies/1000': userLabels is not an object of texts; "

@@ -6,6 +6,7 @@ import asyncio
 import json
 import pathlib
 import shutil
+import subprocess
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -268,6 +269,33 @@ def test_no_tool_reads_a_file_outside_the_project(
         assert answer["messages"] == [
             f"{stack}: error: not in the folder of the project, which is all that berth mcp reads"
         ]
+
+
+def test_no_name_or_revision_leads_out_of_the_project(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from berth.cli.mcp.server import check, diff
+
+    secret = tmp_path / "outside.yaml"
+    secret.write_text("root:x:0: a secret line\n", encoding="utf-8")
+    folder = tmp_path / "project"
+    (folder / "below").mkdir(parents=True)
+    (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
+    for link in ("Pulumi.leak.yaml", "link.yaml"):
+        (folder / link).symlink_to(secret)
+    monkeypatch.chdir(folder)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q"], ["add", "Pulumi.yaml"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], check=True)
+    refused = [diff(f"HEAD:{stack}", "dev") for stack in (str(secret), f"../..{secret}")]
+    refused += [check("leak"), diff("leak", "dev")]
+    monkeypatch.chdir(folder / "below")
+    refused.append(check("link.yaml"))
+    for answer in refused:
+        assert answer["exit"] == 1
+        assert "secret" not in str(answer)
+        assert "root:x" not in str(answer)
+        (message,) = answer["messages"]
+        assert "the project" in message
+    assert check("a\0b")["answer"]["stacks"][0]["problems"][0]["code"] == "no-file"
 
 
 def test_the_command_speaks_the_protocol_on_stdin_and_stdout(tmp_path: pathlib.Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from berth.adopt.sources.xpk_types import xpk_types
 from berth.diagnostics import FieldPath
 from berth.diagnostics.hints import ForeignKey, foreign_key_hint, foreign_keys, plain_key
 from berth.spec.fleet import FleetSpec
@@ -82,6 +83,16 @@ def test_a_message_writes_what_the_person_wrote(key: str, own: str, value: objec
 
 def test_what_a_row_takes_is_a_part_of_what_it_writes() -> None:
     assert [row for _, row in ROWS if row.takes not in row.write] == []
+
+
+def test_the_topologies_of_tpu_types_are_those_that_adopting_xpk_reads() -> None:
+    """xpk says v5litepod of slices with several hosts; the smaller ones have as many chips as their name says."""
+    written = {name: text for _, row in ROWS for name, text in row.values.items()}
+    assert len(written) > 30
+    for name, text in written.items():
+        known = xpk_types().get(name.replace("v5e-", "v5litepod-"))
+        topology = known.topology if known else {"1": "1x1", "4": "2x2"}[name.rpartition("-")[2]]
+        assert text == f"topology: {topology}", name
 
 
 def test_a_key_that_exists_in_a_place_is_never_called_foreign_there() -> None:

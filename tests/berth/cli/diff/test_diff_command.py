@@ -78,6 +78,19 @@ def test_a_single_side_exits_2(project: Path) -> None:
     assert berth("diff", "dev", "dev", "--since", "main").exit_code == 2
 
 
+def test_a_whole_path_at_a_revision_is_the_file_of_that_revision(repository: Path, tmp_path_factory: Any) -> None:
+    """Read from the work tree, both sides would be one file, and nothing would change."""
+    file = repository / "Pulumi.dev.yaml"
+    file.write_text(edited("topology-changed")["Pulumi.dev.yaml"], encoding="utf-8")
+    assert berth("diff", f"main:{file}", "dev").exit_code == 3
+    outside = tmp_path_factory.mktemp("other") / "Pulumi.dev.yaml"
+    outside.write_text(BASE["Pulumi.dev.yaml"], encoding="utf-8")
+    for words in ([f"main:{outside}", "dev"], [str(outside), "--since", "main"]):
+        result = berth("diff", *words)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"'{outside}' is outside the project, so no commit of it has that file; name")
+
+
 def test_since_compares_with_the_merge_base(repository: Path) -> None:
     """Later commits on main are not changes of this branch."""
     write(repository, edited("quota-moved"))
