@@ -14,7 +14,7 @@ def parsed_rule(recurrence: str) -> dict[str, str] | None:
     parts = {name: value for name, _, value in (part.partition("=") for part in recurrence.split(";"))}
     is_monthly = parts["FREQ"] == "MONTHLY"
     day, number = rf"{'[1-4]' if is_monthly else ''}({'|'.join(_DAYS)})", "([1-9]|[12][0-9]|3[01])"
-    known = {"FREQ": ".+", "INTERVAL": "[1-9]", "BYDAY": f"{day}(,{day})*", "WKST": ".+"}
+    known = {"FREQ": ".+", "INTERVAL": "[1-9]", "BYDAY": f"{day}(,{day})*", "WKST": "|".join(_DAYS)}
     if is_monthly and "BYDAY" not in parts:
         known["BYMONTHDAY"] = f"{number}(,{number})*"
     return parts if all(re.fullmatch(known.get(name, ""), value) for name, value in parts.items()) else None
@@ -30,7 +30,7 @@ def recurs(rule: dict[str, str], first: date, days: int) -> bool:
         is_day = of_week in rule["BYDAY"].split(",") if "BYDAY" in rule else str(today.day) in of_month.split(",")
         return months % interval == 0 and is_day
     if rule["FREQ"] == "WEEKLY":
-        weeks = (days + first.weekday()) // 7
+        weeks = (days + (first.weekday() - _DAYS.index(rule.get("WKST", "MO"))) % 7) // 7
         return weeks % interval == 0 and weekday in rule.get("BYDAY", _DAYS[first.weekday()]).split(",")
     return days % interval == 0 and weekday in rule.get("BYDAY", weekday).split(",")
 

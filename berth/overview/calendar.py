@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
@@ -19,9 +18,9 @@ _SHOWN: Final = 8
 """Most boundaries that are listed: a recurring window has more of them than anybody reads."""
 
 
-def next_boundaries(plan: QueueingPlan, after: datetime | None = None) -> tuple[Boundary, ...]:
-    """Return the next boundaries after an instant, by default that of the plan."""
-    return tuple(islice(boundaries(plan.calendar, _held(plan), after or instant()), _SHOWN))
+def next_boundaries(plan: QueueingPlan) -> tuple[Boundary, ...]:
+    """Return the next boundaries after the instant of the plan."""
+    return tuple(islice(boundaries(plan.calendar, _held(plan), instant()), _SHOWN))
 
 
 def _held(plan: QueueingPlan) -> Sequence[HeldPlan]:

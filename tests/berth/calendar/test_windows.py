@@ -77,6 +77,15 @@ def test_a_recurrence_ends_with_its_last_day_and_counts_weeks() -> None:
     assert begins == ["12-05", "12-19", "01-02"]
 
 
+@pytest.mark.parametrize(("first_day", "days"), [("MO", ["05", "10", "19", "24"]), ("SU", ["05", "17", "19", "31"])])
+def test_every_second_week_counts_weeks_from_their_first_day(first_day: str, days: list[str]) -> None:
+    """The example of RFC 5545 (section 3.8.5.3) in which the first day of the week matters."""
+    rule = f"FREQ=WEEKLY;INTERVAL=2;BYDAY=TU,SU;WKST={first_day}"
+    window = GuaranteeWindow(16, "1997-08-05T09:00", "1997-08-05T10:00", recurrence=rule)
+    begins = read_window(window).between(parse_moment("1997-08-01"), parse_moment("1997-08-31T12:00"))
+    assert [f"{start:%d}" for start, _ in begins] == days
+
+
 def test_an_end_is_no_part_of_a_window() -> None:
     window = GuaranteeWindow(16, "2026-12-05", "2026-12-06")
     at = [amount_at(timed(window), parse_moment(each)) for each in ("2026-12-05", "2026-12-05T23:59Z", "2026-12-06")]
