@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -32,8 +31,6 @@ class TrialAdmission(Struct, frozen=True):
     flavors: Mapping[str, str]
 
 
-_MOST_SUBMITTED = 200
-"""So many workloads of an object are submitted one by one; of more, the pods are counted together."""
 NO_ADMISSION = TrialAdmission("", {})
 """Of a job that was not tried, or that Kueue does not admit."""
 
@@ -135,13 +132,9 @@ def _warn_if_not_all_fit(job: SubmittedJob) -> None:
     number = job.job.workloads
     if number < 2 or _refusal(job, _multiplied(job, number)) is None:
         return
-    fitting = count_admitted(job.context, job.queue.name, _pod_sets(job.job), min(number, _MOST_SUBMITTED))
+    fitting = count_admitted(job.context, job.queue.name, _pod_sets(job.job), number)
     if fitting == number:
         return
-    if fitting == _MOST_SUBMITTED:
-        fitting = bisect.bisect_left(
-            range(1, number), True, key=lambda count: _refusal(job, _multiplied(job, count)) is not None
-        )
     message = f"{job.queue_name} can hold {fitting} of its {number} workloads at a time; the others stay pending"
     job.job.source.problems.warning("not-all-fit", job.job.source.path, message)
 

@@ -214,16 +214,25 @@ def admit_pod_sets(
 
 
 def count_admitted(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...], most: int) -> int:
-    """Return how many workloads of these pod sets the empty fleet admits at a time: each has its own flavors."""
+    """Return how many workloads of these pod sets the empty fleet admits at a time: each has its own flavors.
+
+    As many of them as possible are submitted as one, and it stays: what one flavor holds together, it holds one by one.
+    """
     simulator, counted = context.simulator, tuple(without_excluded(each) for each in pod_sets)
-    names: list[str] = []
-    while len(names) < most:
-        simulator.submit(Job(name=f"trial-{len(names)}", queue=queue, priority=0, pod_sets=counted))
-        names.append(f"trial-{len(names)}")
-        if simulator.workloads[names[-1]].state not in (JobState.ADMITTED, JobState.RESERVED):
-            break
-    admitted = sum(simulator.workloads[name].state in (JobState.ADMITTED, JobState.RESERVED) for name in names)
-    for name in reversed(names):
+    held: list[str] = []
+    admitted, together = 0, most
+    while together:
+        name = f"trial-{len(held)}"
+        sets = tuple(each.with_count(each.count * together) for each in counted)
+        simulator.submit(Job(name=name, queue=queue, priority=0, pod_sets=sets))
+        if simulator.workloads[name].state in (JobState.ADMITTED, JobState.RESERVED):
+            held.append(name)
+            admitted += together
+            together = min(together, most - admitted)
+        else:
+            simulator.finish(name)
+            together //= 2
+    for name in held:
         simulator.finish(name)
     return admitted
 

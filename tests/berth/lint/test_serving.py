@@ -123,3 +123,19 @@ def test_pods_of_an_unknown_kind_are_queued_one_by_one_where_serving_is_on() -> 
     assert (code, "its pods are queued one by one in 'online'" in lines[0]) == (0, True), lines
     code, lines = run("lint", text.replace("QUEUE", "train").replace("SPACE", "vision"))
     assert (code, "Kueue does not manage pods in namespace 'vision'" in lines[0]) == (1, True), lines
+
+
+@pytest.mark.parametrize(("replicas", "held"), [(150, None), (290, None), (300, None), (301, 300), (900, 300)])
+def test_replicas_are_counted_in_all_flavors_however_many_there_are(replicas: int, held: int | None) -> None:
+    machines = "{machineType: g2-standard-4, nodes: 156}"
+    text = STACK.replace(
+        "l4: {machineType: g2-standard-24, nodes: 6}", f"l4: {machines}\n      spot: {machines[:-1]}, capacity: spot}}"
+    )
+    flavors = "{pool: l4, guaranteed: 150}, {pool: spot, guaranteed: 150}"
+    pathlib.Path("Pulumi.lab.yaml").write_text(text.replace("{pool: l4, guaranteed: 6}", flavors, 1))
+    service = manifest("Deployment", "chat", "online", GPU).replace("{selector", f"{{replicas: {replicas}, selector")
+    code, lines = run("lint", service)
+    warned = [line for line in lines if "at a time" in line]
+    expected = f"chat/online can hold {held} of its {replicas} workloads at a time; the others stay pending"
+    assert code == 0, lines
+    assert warned == ([f"a.yaml:1: warning: Deployment/a: {expected}"] if held is not None else [])
