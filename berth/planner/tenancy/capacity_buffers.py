@@ -1,0 +1,273 @@
+"""Plan capacity buffers: which nodes have the room, how many units and nodes it is, and where it is not possible.
+
+Sources: GKE's pages on capacity buffers, their configuration and their CRD; GKE's autoscaler (pkg/csn,
+pkg/processors/capacitybuffers) and Kubernetes' (cluster-autoscaler/capacitybuffer). Read 2026-11-29.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from berth import catalog
+from berth.diagnostics import FieldPath, join_or
+from berth.manifests.quantities import quantity
+from berth.plan.capacity_buffers import CapacityBufferPlan, CapacityBufferSpec
+from berth.plan.configuration import SERVING_FRAMEWORKS
+from berth.plan.fleet import PoolPlan
+from berth.plan.kueue import CPU, ClusterQueuePlan, FlavorPlan
+from berth.plan.teams import NamespacePlan, TeamPlan
+from berth.planner.context import PlanningContext
+from berth.planner.tenancy.buffer_pools import unfit_for_standby, unfit_pool
+from berth.spec.machines.capacity_buffers import BufferAmountSpec
+from berth.text import pluralize
+
+_MEMORY: Final = "memory"
+_CODE: Final = "capacity-buffer"
+_NODE_POOL: Final = "cloud.google.com/gke-nodepool"
+_FAMILY: Final = "cloud.google.com/machine-family"
+_MOST_SUSPENDED_GB: Final = 208
+"""Memory of a machine that Compute Engine suspends, at most (GKE's autoscaler, pkg/csn/pod_operations.go)."""
+
+
+def with_buffers(
+    context: PlanningContext,
+    teams: tuple[TeamPlan, ...],
+    pools: Iterable[PoolPlan],
+    flavors: Iterable[FlavorPlan],
+    queues: Iterable[ClusterQueuePlan],
+) -> tuple[TeamPlan, ...]:
+    """Return the teams with their capacity buffers, without those that have a fault."""
+    if not any(each.capacity_buffers for each in context.spec.teams.values()):
+        return teams
+    planner = _Buffers(context, pools, flavors, queues)
+    made = tuple(replace(team, buffers=tuple(planner.of_team(team))) for team in teams)
+    planner.check_pools(made)
+    return made
+
+
+class _Buffers:
+    """The buffers of a fleet with what they are planned from."""
+
+    def __init__(
+        self,
+        context: PlanningContext,
+        pools: Iterable[PoolPlan],
+        flavors: Iterable[FlavorPlan],
+        queues: Iterable[ClusterQueuePlan],
+    ) -> None:
+        self._context = context
+        self._pools = {pool.name: pool for pool in pools}
+        self._flavors = {flavor.name: flavor for flavor in flavors}
+        self._queues = {queue.name: queue for queue in queues}
+
+    def of_team(self, team: TeamPlan) -> Iterator[CapacityBufferPlan]:
+        """Yield the sound buffers of a team; report the others."""
+        for name, spec in sorted(self._context.spec.teams[team.name].capacity_buffers.items()):
+            plan = self._plan(team, name, spec, ("teams", team.name, "capacityBuffers", name))
+            if plan is not None:
+                yield plan
+
+    def _plan(
+        self, team: TeamPlan, name: str, spec: CapacityBufferSpec, path: FieldPath
+    ) -> CapacityBufferPlan | None:
+        if reason := self._unfit_cluster():
+            self._fault(path, f"{reason}; remove capacityBuffers")
+            return None
+        if spec.pool is None:
+            return self._standby(team, name, spec, path)
+        if self._context.resolve("pools", spec.pool, self._context.spec.pools, (*path, "pool")) is None:
+            return None
+        pool = self._pools.get(spec.pool)
+        flavor = None if pool is None else self._flavors.get(pool.flavor)
+        if pool is None or flavor is None:
+            return None
+        if unfit := unfit_pool(self._context, pool):
+            self._fault((*path, unfit.key), f"{unfit.reason}; {unfit.remedy}")
+            return None
+        place = self._namespace(team, spec, path)
+        if place is None or not self._is_for_services(place, pool, path):
+            return None
+        queue = self._queue(team, place.name, flavor)
+        if queue is None and self._is_serving(place):
+            if not self._context.incomplete:
+                message = f"no queue of the team has machines of pool '{pool.name}', so none of its services runs there"
+                remedy = f"write flavors: [{{pool: {pool.name}, guaranteed: <amount>}}] in a queue"
+                self._fault((*path, "pool"), f"{message}; {remedy}")
+            return None
+        plan = CapacityBufferPlan(
+            name=name,
+            namespace=place.name,
+            flavor=flavor.name,
+            queue=queue,
+            settings=spec,
+            node_labels={**flavor.node_labels, **_one_node_pool(pool, flavor)},
+            tolerations=flavor.tolerations,
+        )
+        return self._sized(plan, pool, path)
+
+    def _standby(
+        self, team: TeamPlan, name: str, spec: CapacityBufferSpec, path: FieldPath
+    ) -> CapacityBufferPlan | None:
+        """Return a buffer of suspended nodes, which are in no pool; report where it is not possible."""
+        if unfit := unfit_for_standby(self._context):
+            self._fault((*path, unfit.key), f"{unfit.reason}; {unfit.remedy}")
+            return None
+        place = self._namespace(team, spec, path)
+        if place is None:
+            return None
+        if self._is_serving(place):
+            message = f"pods in namespace '{place.name}' wait for quota of a pool, so none runs on standby nodes"
+            self._fault(path, f"{message}; write a namespace without serving, or provisioningStrategy: active")
+            return None
+        family = {} if spec.machine_family is None else {_FAMILY: spec.machine_family}
+        plan = CapacityBufferPlan(name=name, namespace=place.name, settings=spec, node_labels=family)
+        return self._sized(plan, None, path)
+
+    def _unfit_cluster(self) -> str | None:
+        """Return why no buffer can be in this cluster."""
+        if self._context.spec.workers:
+            return "has no effect on a manager, which runs no pods of services"
+        if self._context.only_connects:
+            return "others make the nodes of this cluster, and Berth does not know its autoscaler"
+        return None
+
+    def _namespace(self, team: TeamPlan, spec: CapacityBufferSpec, path: FieldPath) -> NamespacePlan | None:
+        """Return the namespace of a buffer; report one that is not the team's."""
+        places = {place.name: place for place in team.namespaces}
+        name = spec.namespace or team.namespace
+        if name not in places:
+            message = f"'{name}' is no namespace of the team; write {join_or(sorted(places))}"
+            self._fault((*path, "namespace"), message)
+        return places.get(name)
+
+    def _is_serving(self, place: NamespacePlan) -> bool:
+        """Return whether Kueue queues services in a namespace."""
+        frameworks = self._context.spec.kueue.integrations.frameworks or ()
+        return place.serving or any(each in SERVING_FRAMEWORKS for each in frameworks)
+
+    def _is_for_services(self, place: NamespacePlan, pool: PoolPlan, path: FieldPath) -> bool:
+        """Return whether services of a namespace can use a pool; report accelerators, which only queued ones get."""
+        if pool.resource == CPU or self._is_serving(place) or self._context.spec.kueue.existing:
+            return True
+        message = f"no service can have accelerators in namespace '{place.name}', and jobs need no buffer"
+        self._fault(path, f"{message}; write serving: true for the namespace")
+        return False
+
+    def _queue(self, team: TeamPlan, namespace: str, flavor: FlavorPlan) -> str | None:
+        """Return the first local queue of a namespace with a flavor."""
+        for each in team.local_queues:
+            queue = self._queues.get(each.cluster_queue)
+            if each.namespace == namespace and queue and any(one.flavor == flavor.name for one in queue.flavors):
+                return each.name
+        return None
+
+    def _sized(self, plan: CapacityBufferPlan, pool: PoolPlan | None, path: FieldPath) -> CapacityBufferPlan | None:
+        """Return the plan with its amounts; report a unit larger than a node, and a size of no unit."""
+        spec = plan.settings
+        limits = self._amounts(spec.limits, pool, (*path, "limits"))
+        if limits is None:
+            return None
+        if spec.scalable_ref is not None:
+            return replace(plan, limits=limits, units=spec.replicas)
+        requests = self._requests(spec, pool, path)
+        if requests is None or not self._has_room(plan, requests, pool, path):
+            return None
+        fits = [limits[each] // requests[each] for each in limits if requests.get(each)]
+        units = min([*([] if spec.replicas is None else [spec.replicas]), *fits], default=None)
+        if not units:
+            amounts = ", ".join(f"{quantity(each, amount)} {each}" for each, amount in sorted(requests.items()))
+            message = f"says nothing of what a unit requests, {amounts}" if units is None else f"is less than {amounts}"
+            self._fault((*path, "limits"), f"{message}, which is one unit; write larger limits, or replicas")
+            return None
+        sized = replace(plan, requests=requests, limits=limits, units=units)
+        if pool is None:
+            return sized
+        room = _room(pool)
+        per_node = min((room[each] // requests[each] for each in requests if each in room), default=1)
+        nodes = -(-units // max(1, per_node))
+        return replace(sized, nodes=nodes, accelerators=nodes * _on_node(pool))
+
+    def _requests(
+        self, spec: CapacityBufferSpec, pool: PoolPlan | None, path: FieldPath
+    ) -> dict[str, int] | None:
+        """Return what one unit requests; report that nothing says it."""
+        if spec.unit is not None:
+            return self._amounts(spec.unit, pool, (*path, "unit"))
+        if pool is not None and pool.resource != CPU:
+            return {pool.resource: _on_node(pool)}
+        message = "a unit by default takes the accelerators of a node, and these nodes have none"
+        self._context.problems.fault("missing-key", path, f"{message}; write unit: {{cpu: 4, memory: 16Gi}}")
+        return None
+
+    def _has_room(
+        self, plan: CapacityBufferPlan, requests: Mapping[str, int], pool: PoolPlan | None, path: FieldPath
+    ) -> bool:
+        """Return whether a node has room for a unit; report what is too large."""
+        room = _room(pool) if pool is not None else {_MEMORY: _MOST_SUSPENDED_GB * 2**30}
+        for resource, amount in requests.items():
+            if (most := room.get(resource)) is not None and amount > most:
+                node = f"a node of pool '{pool.name}', which has" if pool is not None else "a node that GKE suspends, at most"
+                message = f"{quantity(resource, amount)} {resource} of a unit has no room on {node} "
+                key = ("unit",) if plan.settings.unit is not None else ()
+                self._fault((*path, *key), f"{message}{quantity(resource, most)}; write a smaller unit")
+                return False
+        return True
+
+    def _amounts(
+        self, spec: BufferAmountSpec | None, pool: PoolPlan | None, path: FieldPath
+    ) -> dict[str, int] | None:
+        """Return amounts by resource; None for accelerators of nodes that have none."""
+        if spec is None:
+            return {}
+        has_none = pool is None or pool.resource == CPU
+        if spec.accelerators is not None and has_none:
+            self._fault((*path, "accelerators"), "these nodes have no accelerators; write cpu")
+            return None
+        named = {} if pool is None or has_none else {pool.resource: spec.accelerators}
+        amounts = {**named, CPU: spec.cpu, _MEMORY: spec.memory}
+        return {resource: amount for resource, amount in amounts.items() if amount is not None}
+
+    def check_pools(self, teams: Iterable[TeamPlan]) -> None:
+        """Report buffers that are together larger than their pool."""
+        held: dict[str, int] = {}
+        for team in teams:
+            for buffer in team.buffers:
+                if buffer.pool is None:
+                    continue
+                most = self._pools[buffer.pool].nodes.max
+                before = held.get(buffer.pool, 0)
+                held[buffer.pool] = before + (buffer.nodes or 0)
+                if not before <= most < held[buffer.pool]:
+                    continue
+                others = f", with {pluralize(before, 'node')} of other buffers," if before else ""
+                key = "replicas" if buffer.settings.replicas is not None else "limits"
+                message = (
+                    f"the buffer takes {pluralize(buffer.nodes or 0, 'node')}{others} but pool '{buffer.pool}' has at "
+                    f"most {most}; write a smaller {key}, or a larger maximum of the pool"
+                )
+                self._fault(("teams", team.name, "capacityBuffers", buffer.name, key), message)
+
+    def _fault(self, path: FieldPath, message: str) -> None:
+        self._context.problems.fault(_CODE, path, message)
+
+
+def _one_node_pool(pool: PoolPlan, flavor: FlavorPlan) -> dict[str, str]:
+    """Return the label of a pool's only node pool, where other pools have the labels of the flavor too."""
+    (name,) = {each.name for each in pool.node_pools} if len(pool.node_pools) == 1 else ("",)
+    return {_NODE_POOL: name} if name and len(flavor.pools) > 1 else {}
+
+
+def _on_node(pool: PoolPlan) -> int:
+    """Return the accelerators of one node of a pool; cores for a pool without."""
+    return pool.accelerators.max // pool.nodes.max
+
+
+def _room(pool: PoolPlan) -> Mapping[str, int]:
+    """Return what pods can request of one node, as far as its size is known."""
+    size = catalog.node_allocatable(pool.vcpu, pool.memory_gb)
+    certain = catalog.certain_allocatable(size, pool.memory_gb) if size is not None else None
+    amounts = {} if certain is None else {CPU: certain.cpu, _MEMORY: certain.memory}
+    return amounts if pool.resource == CPU else {**amounts, pool.resource: _on_node(pool)}
