@@ -169,11 +169,13 @@ def check_provisioning_room(claims: FleetQuotaClaims, problems: Problems) -> Non
     limits = {limit.resource: limit.maximum for limit in provisioning.limits}
     for resource, unit in (("cpu", "cores"), ("memory", "GB")):
         requested = sum(_node_resources(plan, flavor, resource) for flavor in plan.flavors)
-        requested += _standby_resources(plan, resource)
+        standby = _standby_resources(plan, resource)
+        requested += standby
         if requested > limits[resource]:
+            also = f", with {standby} {unit} of standby buffers," if standby else ","
             message = (
                 f"'{limits[resource]}' {unit} is less than the {requested} {unit} of the nodes that guarantees and "
-                f"minimum sizes need, without the system pool; write max: {requested} or more"
+                f"minimum sizes need{also} without the system pool; write max: {requested} or more"
             )
             report = problems.fault if isinstance(cluster, ClusterPlan) else problems.warning
             report("auto-provisioning-limit", ("cluster", "nodeAutoProvisioning", resource), message)

@@ -9,7 +9,7 @@ from berth.plan.kueue import CPU
 from berth.planner.context import PlanningContext
 
 class Unfit(Struct, frozen=True):
-    """Why a pool cannot have a buffer, at which key of the buffer, and what to write."""
+    """Why a pool cannot have a buffer, at which key of the buffer, and what to write; "" for another pool."""
 
     key: str
     reason: str
@@ -18,7 +18,7 @@ class Unfit(Struct, frozen=True):
 
 def unfit_pool(context: PlanningContext, pool: PoolPlan) -> Unfit | None:
     """Return why a pool cannot have a buffer; None if it can."""
-    name, other = f"pool '{pool.name}'", "write another pool"
+    name, other = f"pool '{pool.name}'", ""
     if pool.made_by == "others":
         return Unfit("pool", f"others make the nodes of {name}, and Berth does not know how they scale", other)
     if (pool.hosts_per_slice or 1) > 1:

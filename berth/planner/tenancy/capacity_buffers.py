@@ -25,6 +25,8 @@ from berth.spec.machines.capacity_buffers import BufferAmountSpec
 from berth.text import pluralize
 
 _MEMORY: Final = "memory"
+_KEYS: Final = {CPU: "cpu", _MEMORY: "memory"}
+_GIB: Final = 2**30
 _CODE: Final = "capacity-buffer"
 _NODE_POOL: Final = "cloud.google.com/gke-nodepool"
 _FAMILY: Final = "cloud.google.com/machine-family"
@@ -79,16 +81,17 @@ class _Buffers:
         if spec.pool is None:
             return self._standby(team, name, spec, path)
         if self._context.resolve("pools", spec.pool, self._context.spec.pools, (*path, "pool")) is None:
+            self._context.incomplete = True
             return None
         pool = self._pools.get(spec.pool)
         flavor = None if pool is None else self._flavors.get(pool.flavor)
         if pool is None or flavor is None:
             return None
         if unfit := unfit_pool(self._context, pool):
-            self._fault((*path, unfit.key), f"{unfit.reason}; {unfit.remedy}")
+            self._fault((*path, unfit.key), f"{unfit.reason}; {unfit.remedy or self._other_pools(pool)}")
             return None
         place = self._namespace(team, spec, path)
-        if place is None or not self._is_for_services(place, pool, path):
+        if place is None or not self._is_for_services(team, place, pool, path):
             return None
         queue = self._queue(team, place.name, flavor)
         if queue is None and self._is_serving(place):
@@ -120,7 +123,9 @@ class _Buffers:
             return None
         if self._is_serving(place):
             message = f"pods in namespace '{place.name}' wait for quota of a pool, so none runs on standby nodes"
-            self._fault(path, f"{message}; write a namespace without serving, or provisioningStrategy: active")
+            others = [each.name for each in team.namespaces if not self._is_serving(each)]
+            remedy = f"write namespace: {others[0]}" if others else "add a namespace without serving"
+            self._fault(path, f"{message}; {remedy}, or provisioningStrategy: active with a pool")
             return None
         family = {} if spec.machine_family is None else {_FAMILY: spec.machine_family}
         plan = CapacityBufferPlan(name=name, namespace=place.name, settings=spec, node_labels=family)
@@ -133,6 +138,12 @@ class _Buffers:
         if self._context.only_connects:
             return "others make the nodes of this cluster, and Berth does not know its autoscaler"
         return None
+
+    def _other_pools(self, pool: PoolPlan) -> str:
+        """Return as a remedy the pools that can have the buffer instead of one that cannot."""
+        alike = [each for each in self._pools.values() if (each.resource == CPU) == (pool.resource == CPU)]
+        fit = sorted(each.name for each in alike if unfit_pool(self._context, each) is None)
+        return f"write {join_or(fit)}" if fit else "remove the buffer"
 
     def _namespace(self, team: TeamPlan, spec: CapacityBufferSpec, path: FieldPath) -> NamespacePlan | None:
         """Return the namespace of a buffer; report one that is not the team's."""
@@ -148,12 +159,14 @@ class _Buffers:
         frameworks = self._context.spec.kueue.integrations.frameworks or ()
         return place.serving or any(each in SERVING_FRAMEWORKS for each in frameworks)
 
-    def _is_for_services(self, place: NamespacePlan, pool: PoolPlan, path: FieldPath) -> bool:
+    def _is_for_services(self, team: TeamPlan, place: NamespacePlan, pool: PoolPlan, path: FieldPath) -> bool:
         """Return whether services of a namespace can use a pool; report accelerators, which only queued ones get."""
         if pool.resource == CPU or self._is_serving(place) or self._context.spec.kueue.existing:
             return True
         message = f"no service can have accelerators in namespace '{place.name}', and jobs need no buffer"
-        self._fault(path, f"{message}; write serving: true for the namespace")
+        others = [each.name for each in team.namespaces if each.serving]
+        remedy = f"namespace: {others[0]}" if others else f"namespace: {{name: {place.name}, serving: true}} in the team"
+        self._fault(path, f"{message}; write {remedy}")
         return False
 
     def _queue(self, team: TeamPlan, namespace: str, flavor: FlavorPlan) -> str | None:
@@ -173,7 +186,7 @@ class _Buffers:
         if spec.scalable_ref is not None:
             return replace(plan, limits=limits, units=spec.replicas)
         requests = self._requests(spec, pool, path)
-        if requests is None or not self._has_room(plan, requests, pool, path):
+        if requests is None or not self._has_room(requests, pool, path):
             return None
         fits = [limits[each] // requests[each] for each in limits if requests.get(each)]
         units = min([*([] if spec.replicas is None else [spec.replicas]), *fits], default=None)
@@ -199,20 +212,21 @@ class _Buffers:
         if pool is not None and pool.resource != CPU:
             return {pool.resource: _on_node(pool)}
         message = "a unit by default takes the accelerators of a node, and these nodes have none"
-        self._context.problems.fault("missing-key", path, f"{message}; write unit: {{cpu: 4, memory: 16Gi}}")
+        self._fault(path, f"{message}; write unit: {{cpu: 4, memory: 16Gi}}", "missing-key")
         return None
 
     def _has_room(
-        self, plan: CapacityBufferPlan, requests: Mapping[str, int], pool: PoolPlan | None, path: FieldPath
+        self, requests: Mapping[str, int], pool: PoolPlan | None, path: FieldPath
     ) -> bool:
         """Return whether a node has room for a unit; report what is too large."""
-        room = _room(pool) if pool is not None else {_MEMORY: _MOST_SUSPENDED_GB * 2**30}
+        room = _room(pool) if pool is not None else {_MEMORY: _MOST_SUSPENDED_GB * _GIB}
         for resource, amount in requests.items():
             if (most := room.get(resource)) is not None and amount > most:
-                node = f"a node of pool '{pool.name}', which has" if pool is not None else "a node that GKE suspends, at most"
-                message = f"{quantity(resource, amount)} {resource} of a unit has no room on {node} "
-                key = ("unit",) if plan.settings.unit is not None else ()
-                self._fault((*path, *key), f"{message}{quantity(resource, most)}; write a smaller unit")
+                node = f"a node of pool '{pool.name}', which has" if pool else "a node that GKE suspends, which has at most"
+                largest = f"{most // _GIB}Gi" if resource == _MEMORY else quantity(resource, most)
+                message = f"a unit of {quantity(resource, amount)} {resource} has no room on {node} {largest}"
+                key = _KEYS.get(resource, "accelerators")
+                self._fault((*path, "unit", key), f"{message}; write {key}: {largest}, or less")
                 return False
         return True
 
@@ -243,15 +257,20 @@ class _Buffers:
                 if not before <= most < held[buffer.pool]:
                     continue
                 others = f", with {pluralize(before, 'node')} of other buffers," if before else ""
-                key = "replicas" if buffer.settings.replicas is not None else "limits"
-                message = (
-                    f"the buffer takes {pluralize(buffer.nodes or 0, 'node')}{others} but pool '{buffer.pool}' has at "
-                    f"most {most}; write a smaller {key}, or a larger maximum of the pool"
-                )
-                self._fault(("teams", team.name, "capacityBuffers", buffer.name, key), message)
+                nodes, units = buffer.nodes or 1, buffer.units or 1
+                message = f"the buffer takes {pluralize(nodes, 'node')}{others} but pool '{buffer.pool}' has at most {most}"
+                fitting = (most - before) * -(-units // nodes)
+                remedy = f"write replicas: {fitting}" if fitting else "remove the buffer"
+                if buffer.settings.replicas is None and fitting:
+                    remedy = "write smaller limits"
+                path = ("teams", team.name, "capacityBuffers", buffer.name)
+                key = "limits" if buffer.settings.replicas is None else "replicas"
+                self._fault((*path, key), f"{message}; {remedy}, or a larger maximum of the pool")
 
-    def _fault(self, path: FieldPath, message: str) -> None:
-        self._context.problems.fault(_CODE, path, message)
+    def _fault(self, path: FieldPath, message: str, code: str = _CODE) -> None:
+        """Report a buffer that is left out of the plan, which is then incomplete."""
+        self._context.problems.fault(code, path, message)
+        self._context.incomplete = True
 
 
 def _one_node_pool(pool: PoolPlan, flavor: FlavorPlan) -> dict[str, str]:
