@@ -13,8 +13,7 @@ from msgspec import Struct, field
 
 from berth import catalog
 from berth.cost.prices import Prices
-from berth.plan.capacity import HeldPlan
-from berth.plan.capacity_buffers import kept_nodes
+from berth.plan.capacity import HeldPlan, kept_nodes
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.nodes import Bounds
 from berth.plan.teams import TeamPlan
@@ -26,8 +25,9 @@ class MachineCost(Struct, frozen=True):
     """Machines of one kind: an accelerator `pool`, the unused rest of a `reservation`, or the `system pool`.
 
     A standby `capacity buffer` is one of machines that GKE chooses, so it has no price.
-    `nodes` is the minimum, with those that capacity buffers keep running, and the maximum. `price` is that of one machine for an hour; for a compute class, of its most
-    expensive priority. It is None if the table has none, and `missing` are then the machine types without a price.
+    `nodes` is the minimum, with those that capacity buffers keep running, and the maximum. `price` is that of one
+    machine for an hour; for a compute class, of its most expensive priority. It is None if the table has none, and
+    `missing` are then the machine types without a price.
     """
 
     kind: str

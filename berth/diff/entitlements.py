@@ -9,9 +9,9 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.buffers import BufferChange, compare_buffers
 from berth.diff.in_time.compare import CalendarChange, compare_calendars
 from berth.diff.kinds import ChangeKind
+from berth.diff.pools import BufferChange, compare_buffers
 from berth.diff.priorities import (
     PriorityChange,
     QueueRename,

@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from berth.manifests import capacity_buffers, isolation, roles
+from berth.manifests import isolation, roles
+from berth.manifests.serving import capacity_buffers
 from berth.names import berth_labels
 from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.policies import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from berth.document import Cell, Table
-from berth.manifests.capacity_buffers import describe_units
+from berth.manifests.serving.capacity_buffers import describe_units
 from berth.plan.fleet import FleetPlan
 
 

@@ -7,8 +7,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
-from berth.plan.capacity import TimedGuarantee
-from berth.plan.capacity_buffers import CapacityBufferPlan
+from berth.plan.capacity import CapacityBufferPlan, TimedGuarantee
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import ClaimTemplatePlan, ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
 from berth.plan.policies import DEFAULT_MAX_GRACE

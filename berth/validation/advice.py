@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from berth.diagnostics import Problems, join_words
-from berth.plan.capacity_buffers import kept_accelerators
+from berth.plan.capacity import kept_accelerators
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import FlavorPlan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from berth.diagnostics import Problems, join_words
-from berth.plan.capacity_buffers import kept_accelerators
+from berth.plan.capacity import kept_accelerators
 from berth.planner.tenancy.shared_machines import teams_by_flavor
 from berth.validation.quota_claims import FleetQuotaClaims
 

@@ -11,8 +11,7 @@ from berth.manifests.quantities import quantity
 from berth.overview.calendar import calendar_as_json
 from berth.overview.fleet import priority_machine, provisioning_model
 from berth.overview.forms import form_ceilings
-from berth.plan.capacity import HeldPlan
-from berth.plan.capacity_buffers import CapacityBufferPlan
+from berth.plan.capacity import CapacityBufferPlan, HeldPlan
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan

@@ -14,7 +14,7 @@ from berth.diff.kinds import ChangeKind
 from berth.diff.rights.changes import SERVING
 from berth.diff.rights.nodes import OPENING_INPUTS
 from berth.diff.text import EMPHASIZED, EMPHASIZED_KINDS
-from berth.manifests.capacity_buffers import unit_name
+from berth.manifests.serving.capacity_buffers import unit_name
 from berth.resource import IN_WORKER, ResourceKind
 
 _AMOUNT: Final = re.compile(

@@ -8,6 +8,7 @@ from berth.plan.fleet import PoolPlan
 from berth.plan.kueue import CPU
 from berth.planner.context import PlanningContext
 
+
 class Unfit(Struct, frozen=True):
     """Why a pool cannot have a buffer, at which key of the buffer, and what to write; "" for another pool."""
 
@@ -22,7 +23,9 @@ def unfit_pool(context: PlanningContext, pool: PoolPlan) -> Unfit | None:
     if pool.made_by == "others":
         return Unfit("pool", f"others make the nodes of {name}, and Berth does not know how they scale", other)
     if (pool.hosts_per_slice or 1) > 1:
-        reason = f"GKE adds the {pool.hosts_per_slice} hosts of a slice of {name} together, and a buffer is of single pods"
+        reason = (
+            f"GKE adds the {pool.hosts_per_slice} hosts of a slice of {name} together, and a buffer is of single pods"
+        )
         return Unfit("pool", reason, other)
     if pool.capacity == "queued":
         return Unfit("pool", f"GKE adds nodes to {name} for requests of queued provisioning only", other)
@@ -40,7 +43,11 @@ def unfit_pool(context: PlanningContext, pool: PoolPlan) -> Unfit | None:
 
 def unfit_for_standby(context: PlanningContext) -> Unfit | None:
     """Return why the cluster cannot have suspended nodes (GKE's page on capacity buffers, requirements)."""
-    cluster, key, active = context.spec.cluster, "provisioningStrategy", "write provisioningStrategy: active with a pool"
+    cluster, key, active = (
+        context.spec.cluster,
+        "provisioningStrategy",
+        "write provisioningStrategy: active with a pool",
+    )
     if cluster.mode == "autopilot":
         reason = "standby nodes of Autopilot need a ComputeClass without accelerators, which Berth does not make"
         return Unfit(key, reason, active)

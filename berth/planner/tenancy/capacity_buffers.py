@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from berth import catalog
 from berth.diagnostics import FieldPath, join_or
 from berth.manifests.quantities import quantity
-from berth.plan.capacity_buffers import CapacityBufferPlan, CapacityBufferSpec
+from berth.manifests.serving.capacity_buffers import MACHINE_FAMILY
+from berth.plan.capacity import CapacityBufferPlan, CapacityBufferSpec
 from berth.plan.configuration import SERVING_FRAMEWORKS
 from berth.plan.fleet import PoolPlan
 from berth.plan.kueue import CPU, ClusterQueuePlan, FlavorPlan
@@ -29,7 +30,6 @@ _KEYS: Final = {CPU: "cpu", _MEMORY: "memory"}
 _GIB: Final = 2**30
 _CODE: Final = "capacity-buffer"
 _NODE_POOL: Final = "cloud.google.com/gke-nodepool"
-_FAMILY: Final = "cloud.google.com/machine-family"
 _MOST_SUSPENDED_GB: Final = 208
 """Memory of a machine that Compute Engine suspends, at most (GKE's autoscaler, pkg/csn/pod_operations.go)."""
 
@@ -72,9 +72,7 @@ class _Buffers:
             if plan is not None:
                 yield plan
 
-    def _plan(
-        self, team: TeamPlan, name: str, spec: CapacityBufferSpec, path: FieldPath
-    ) -> CapacityBufferPlan | None:
+    def _plan(self, team: TeamPlan, name: str, spec: CapacityBufferSpec, path: FieldPath) -> CapacityBufferPlan | None:
         if reason := self._unfit_cluster():
             self._fault(path, f"{reason}; remove capacityBuffers")
             return None
@@ -127,7 +125,7 @@ class _Buffers:
             remedy = f"write namespace: {others[0]}" if others else "add a namespace without serving"
             self._fault(path, f"{message}; {remedy}, or provisioningStrategy: active with a pool")
             return None
-        family = {} if spec.machine_family is None else {_FAMILY: spec.machine_family}
+        family = {} if spec.machine_family is None else {MACHINE_FAMILY: spec.machine_family}
         plan = CapacityBufferPlan(name=name, namespace=place.name, settings=spec, node_labels=family)
         return self._sized(plan, None, path)
 
@@ -165,7 +163,9 @@ class _Buffers:
             return True
         message = f"no service can have accelerators in namespace '{place.name}', and jobs need no buffer"
         others = [each.name for each in team.namespaces if each.serving]
-        remedy = f"namespace: {others[0]}" if others else f"namespace: {{name: {place.name}, serving: true}} in the team"
+        remedy = (
+            f"namespace: {others[0]}" if others else f"namespace: {{name: {place.name}, serving: true}} in the team"
+        )
         self._fault(path, f"{message}; write {remedy}")
         return False
 
@@ -203,26 +203,26 @@ class _Buffers:
         nodes = -(-units // max(1, per_node))
         return replace(sized, nodes=nodes, accelerators=nodes * _on_node(pool))
 
-    def _requests(
-        self, spec: CapacityBufferSpec, pool: PoolPlan | None, path: FieldPath
-    ) -> dict[str, int] | None:
+    def _requests(self, spec: CapacityBufferSpec, pool: PoolPlan | None, path: FieldPath) -> dict[str, int] | None:
         """Return what one unit requests; report that nothing says it."""
-        if spec.unit is not None:
-            return self._amounts(spec.unit, pool, (*path, "unit"))
-        if pool is not None and pool.resource != CPU:
-            return {pool.resource: _on_node(pool)}
+        default = {pool.resource: _on_node(pool)} if pool is not None and pool.resource != CPU else {}
+        amounts = self._amounts(spec.unit, pool, (*path, "unit"))
+        if amounts is None or default or amounts:
+            return None if amounts is None else default | amounts
         message = "a unit by default takes the accelerators of a node, and these nodes have none"
         self._fault(path, f"{message}; write unit: {{cpu: 4, memory: 16Gi}}", "missing-key")
         return None
 
-    def _has_room(
-        self, requests: Mapping[str, int], pool: PoolPlan | None, path: FieldPath
-    ) -> bool:
+    def _has_room(self, requests: Mapping[str, int], pool: PoolPlan | None, path: FieldPath) -> bool:
         """Return whether a node has room for a unit; report what is too large."""
         room = _room(pool) if pool is not None else {_MEMORY: _MOST_SUSPENDED_GB * _GIB}
         for resource, amount in requests.items():
             if (most := room.get(resource)) is not None and amount > most:
-                node = f"a node of pool '{pool.name}', which has" if pool else "a node that GKE suspends, which has at most"
+                node = (
+                    f"a node of pool '{pool.name}', which has"
+                    if pool
+                    else "a node that GKE suspends, which has at most"
+                )
                 largest = f"{most // _GIB}Gi" if resource == _MEMORY else quantity(resource, most)
                 message = f"a unit of {quantity(resource, amount)} {resource} has no room on {node} {largest}"
                 key = _KEYS.get(resource, "accelerators")
@@ -230,9 +230,7 @@ class _Buffers:
                 return False
         return True
 
-    def _amounts(
-        self, spec: BufferAmountSpec | None, pool: PoolPlan | None, path: FieldPath
-    ) -> dict[str, int] | None:
+    def _amounts(self, spec: BufferAmountSpec | None, pool: PoolPlan | None, path: FieldPath) -> dict[str, int] | None:
         """Return amounts by resource; None for accelerators of nodes that have none."""
         if spec is None:
             return {}
@@ -258,7 +256,9 @@ class _Buffers:
                     continue
                 others = f", with {pluralize(before, 'node')} of other buffers," if before else ""
                 nodes, units = buffer.nodes or 1, buffer.units or 1
-                message = f"the buffer takes {pluralize(nodes, 'node')}{others} but pool '{buffer.pool}' has at most {most}"
+                message = (
+                    f"the buffer takes {pluralize(nodes, 'node')}{others} but pool '{buffer.pool}' has at most {most}"
+                )
                 fitting = (most - before) * -(-units // nodes)
                 remedy = f"write replicas: {fitting}" if fitting else "remove the buffer"
                 if buffer.settings.replicas is None and fitting:

@@ -63,7 +63,7 @@ class CapacityBufferSpec(Model):
     limits: BufferAmountSpec | None = None
     """What all units together may request; without `replicas` as many units as fit."""
     unit: BufferAmountSpec | None = None
-    """What one unit requests. By default the accelerators of a whole node; needed for nodes without accelerators."""
+    """What one unit requests; needed for nodes without accelerators. By default the accelerators of a whole node."""
     scalable_ref: ScalableRefSpec | None = None
     """The workload whose pods are the unit, instead of `unit`."""
     init_time: Duration | None = None
@@ -94,7 +94,9 @@ class CapacityBufferSpec(Model):
     def _check_strategy(self) -> CapacityBufferSpec:
         if self.provisioning_strategy == "standby":
             if self.pool is not None:
-                message = "pool: GKE makes standby nodes itself, in no pool; remove pool, or write provisioningStrategy: "
+                message = (
+                    "pool: GKE makes standby nodes itself, in no pool; remove pool, or write provisioningStrategy: "
+                )
                 raise validation_fault("contradiction", f"{message}active")
             if self.unit is not None and self.unit.accelerators is not None:
                 raise validation_fault(

@@ -12,14 +12,17 @@ from typing import Final
 from berth.manifests.kueue import toleration
 from berth.manifests.quantities import quantity
 from berth.manifests.workloads.metadata import QUEUE_NAME_LABEL
-from berth.plan.capacity_buffers import CapacityBufferPlan
+from berth.plan.capacity import CapacityBufferPlan
 from berth.plan.installers import PAUSE_IMAGE
 
 Manifest = dict[str, object]
 
-STRATEGIES: Final = {"active": "buffer.x-k8s.io/active-capacity", "standby": "buffer.gke.io/standby-capacity"}
+STANDBY: Final = "buffer.gke.io/standby-capacity"
+"""The standby strategy, with which the annotations of standby buffers begin."""
+MACHINE_FAMILY: Final = "cloud.google.com/machine-family"
+"""Label of nodes of a machine family, which node auto-provisioning obeys."""
+STRATEGIES: Final = {"active": "buffer.x-k8s.io/active-capacity", "standby": STANDBY}
 """Strategy in the stack file → `provisioningStrategy`."""
-_STANDBY: Final = "buffer.gke.io/standby-capacity"
 _RESTRICTED: Final = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -40,7 +43,7 @@ def capacity_buffer(plan: CapacityBufferPlan, labels: Mapping[str, str]) -> Mani
     """Return the CapacityBuffer (autoscaling.x-k8s.io/v1beta1)."""
     settings, scalable = plan.settings, plan.settings.scalable_ref
     times = {"init-time": settings.init_time, "refresh-frequency": settings.refresh_frequency}
-    annotations = {f"{_STANDBY}-{key}": value for key, value in times.items() if value is not None}
+    annotations = {f"{STANDBY}-{key}": value for key, value in times.items() if value is not None}
     metadata = _metadata(plan, plan.name, labels) | ({"annotations": annotations} if annotations else {})
     what: Manifest = (
         {"podTemplateRef": {"name": unit_name(plan.name)}}
