@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from berth.adopt.api_objects import ApiObject, NotAdopted, list_at, mapping_at, name_of, namespace_of, value_at
+from berth.adopt.api_objects import ApiObject, Kept, NotAdopted, list_at, mapping_at, name_of, namespace_of, value_at
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
@@ -27,12 +27,17 @@ def add_buffers(
     templates = {(namespace_of(each), name_of(each)): each for each in inventory.objects_of_kind("PodTemplate")}
     for buffer in inventory.objects_of_kind("CapacityBuffer"):
         namespace = namespace_of(buffer)
+        subject = f"capacity buffer {namespace}/{name_of(buffer)}"
+        if inventory.context is not None:
+            why = "is on nodes that others make, and stays as it is"
+            not_adopted.append(NotAdopted(subject, why, kept=Kept.CLUSTER))
+            continue
         team = teams.get(namespaces.get(namespace, ""))
         entry = None if team is None else _entry(inventory, buffer, templates, known)
         if team is None or entry is None:
             why = "is in no namespace of a team" if team is None else "has no PodTemplate on nodes of an adopted pool"
             remedy = "Write it as capacityBuffers of a team, or leave it to its owner"
-            not_adopted.append(NotAdopted(f"capacity buffer {namespace}/{name_of(buffer)}", f"{why}. {remedy}"))
+            not_adopted.append(NotAdopted(subject, f"{why}. {remedy}"))
             continue
         first = next(each for each, owner in namespaces.items() if owner == namespaces[namespace])
         if "namespaces" in team or namespace != first:

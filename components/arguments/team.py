@@ -23,8 +23,6 @@ class TeamArgs(ComponentArguments):
     Kubernetes, Google, Pulumi and Berth, which grant rights."""
     bucket_mounts: Mapping[str, Mapping[str, Any]] | None = None
     """Buckets that `berth workload` mounts in the team's jobs, by name (docs/checkpointing.md#caches)."""
-    capacity_buffers: Mapping[str, Mapping[str, Any]] | None = None
-    """Room that GKE keeps on nodes for pods of the team's services, by name (docs/serving.md#capacity-buffers)."""
     create_roles: bool | None = None
     """Create the cluster roles that the rights of `groups` refer to. Write `false` where another Team or a Fleet
     creates them. Default: `true`."""

@@ -199,8 +199,8 @@ class _Buffers:
         if pool is None:
             return sized
         room = _room(pool)
-        per_node = min((room[each] // requests[each] for each in requests if each in room), default=1)
-        nodes = -(-units // max(1, per_node))
+        fit_on_node = [room[each] // requests[each] for each in requests if each in room]
+        nodes = -(-units // max(1, min(fit_on_node, default=1)))
         return replace(sized, nodes=nodes, accelerators=nodes * _on_node(pool))
 
     def _requests(self, spec: CapacityBufferSpec, pool: PoolPlan | None, path: FieldPath) -> dict[str, int] | None:
