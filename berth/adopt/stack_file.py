@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from berth.adopt.admission_checks import set_queued_options
 from berth.adopt.api_objects import Kept, NotAdopted, StackEntry, mapping_at
-from berth.adopt.capacity_buffers import add_buffers
 from berth.adopt.cluster_contents import existing_cluster_fleet
 from berth.adopt.clusters import cluster_section, project_settings
 from berth.adopt.controllers import controller_sections, operators
@@ -22,6 +21,7 @@ from berth.adopt.google.identities import needs_project_number
 from berth.adopt.google.monitoring import monitoring_section
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kept_cluster import kept_cluster_fleet
+from berth.adopt.kubernetes.capacity_buffers import add_buffers
 from berth.adopt.pools import AdoptedPool, read_pools
 from berth.adopt.queues import match_flavors, nominal_quota, read_cohorts, read_priorities
 from berth.adopt.reservations import reservation_key

@@ -69,7 +69,7 @@ class CapacityBufferSpec(Model):
     init_time: Duration | None = None
     """How long a new standby node runs before it is suspended. By default GKE's `5m`."""
     refresh_frequency: Refresh | None = None
-    """How often a standby node is made anew, or `never`. By default GKE's `24h`."""
+    """How often a standby node is made again, or `never`. By default GKE's `24h`."""
 
     @check_model
     def _check_size(self) -> CapacityBufferSpec:
