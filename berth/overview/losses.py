@@ -111,8 +111,12 @@ def _add_named(
 
 def _pools_of(plan: FleetPlan, what: str, name: str) -> list[PoolPlan]:
     """Return the pools of a reservation, or of a worker."""
-    of_pool = {pool.name: pool.reservation if what == "reservation" else pool.worker for pool in plan.pools}
-    name = next((held.name for held in plan.held if what == "reservation" and held.key == name), name)
+    keys = {held.name: held.key for held in plan.held}
+    of_pool = {
+        pool.name: keys.get(pool.reservation or "", pool.reservation) if what == "reservation" else pool.worker
+        for pool in plan.pools
+    }
+    name = keys.get(name, name)
     known = sorted({each for each in of_pool.values() if each is not None})
     if name not in known:
         others = did_you_mean(name, known) or (f"; write one of {join_quoted(known)}" if known else "")
@@ -146,7 +150,7 @@ def _known_zone(plan: FleetPlan, name: str) -> str:
 
 def _add_counted(nodes: Counter[str], slices: Counter[str], pool: PoolPlan, unit: str, number: int) -> None:
     if not number:
-        raise LossError(f"'0 {unit} of {pool.name}' loses nothing; write 1 or more")
+        raise LossError(f"'0 {unit}s of {pool.name}' loses nothing; write 1 or more")
     if re.fullmatch(_SLICE, unit):
         _add_slices(slices, pool, number)
         return

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from msgspec import Struct, field
 
-from berth.plan.gke import AutoProvisioningPlan, ClusterPlan, ServiceAccountPlan
+from berth.plan.gke import AutoProvisioningPlan, CheckpointingPlan, ClusterPlan, ServiceAccountPlan
 
 
 class ExistingClusterPlan(Struct, frozen=True, kw_only=True):
@@ -34,8 +34,9 @@ class ExistingGkeClusterPlan(Struct, frozen=True, kw_only=True):
 
     `name`, `project` and `location` (a region or a zone) identify it. The other fields are what the stack file states
     or needs of it, which a look-up compares with the cluster (`berth.rules.gke.live_cluster`). None and empty values
-    are not compared. `needs` maps what the fleet needs (`workload_pool`, ...) to the reason, a phrase.
-    `node_service_account` is created for pools without a service account of their own; None if there is none.
+    are not compared, nor `storage_drivers` and `checkpointing`, which say what pods find on nodes. `needs` maps what
+    the fleet needs (`workload_pool`, ...) to the reason, a phrase. `node_service_account` is created for pools without
+    a service account of their own; None if there is none.
     """
 
     name: str
@@ -54,6 +55,8 @@ class ExistingGkeClusterPlan(Struct, frozen=True, kw_only=True):
     confidential_nodes: str | None = None
     dns_endpoint: bool | None = None
     security_group: str | None = None
+    storage_drivers: tuple[str, ...] = ()
+    checkpointing: CheckpointingPlan | None = None
     needs: Mapping[str, str] = field(default_factory=dict[str, str])
     node_service_account: ServiceAccountPlan | None = None
 
