@@ -105,7 +105,7 @@ def test_losing_everything_leaves_nothing(stack: str) -> None:
         ("7 nodes of v5e", "'7 nodes of v5e' are more than it can have; write at most 6"),
         ("4 slices of v5e", "'4 slices of v5e' are more than it can have; write at most 3"),
         ("zone=us-central1-z", "no pool has nodes in zone 'us-central1-z'; write one of 'us-central1-a'"),
-        ("reservation=l5", "no pool has machines of reservation 'l5'; did you mean 'l4'?"),
+        ("reservation=l5", "no pool has machines of reservation 'l5'; write one of 'l4'"),
         ("worker=east", "no pool has machines of worker 'east'"),
         ("1 sub-block of l4-spot", "pool 'l4-spot' has no slices; write '1 node of l4-spot'"),
         ("zone=", "'zone=' is no loss; write "),
