@@ -53,7 +53,14 @@ def compare_workers(old: FleetPlan, new: FleetPlan, former: Mapping[str, str]) -
     for name in sorted(before.keys() | after.keys()):
         sides = before.get(name), after.get(name)
         what = _kind_of_change(*sides)
-        flavors = sorted(compare_counts(*map(_flavor_counts, sides)))
+        capacities = (  # and guarantees, by flavor and noun of the accelerators
+            {
+                (each.name, each.noun): (each.capacity.max, each.promised)
+                for each in (worker.plan.flavors if worker else ())
+            }
+            for worker in sides
+        )
+        flavors = sorted(compare_counts(*capacities))
         shares = sorted(compare_counts(*map(_worker_guarantees, sides)))
         if what == ChangeKind.CHANGED and name in old_names:
             what = ChangeKind.RENAMED
@@ -102,12 +109,6 @@ def _other_identifiers(old: WorkerPlan | None, new: WorkerPlan | None) -> tuple[
     if old is None or new is None or old.made_here or new.made_here:
         return None
     return old.cluster_identifier, new.cluster_identifier
-
-
-def _flavor_counts(worker: WorkerPlan | None) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return the capacity and the guarantees by flavor and noun of the accelerators."""
-    flavors = worker.plan.flavors if worker else ()
-    return {(flavor.name, flavor.noun): (flavor.capacity.max, flavor.promised) for flavor in flavors}
 
 
 def _worker_guarantees(worker: WorkerPlan | None) -> dict[QuotaKey, tuple[int]]:

@@ -56,7 +56,8 @@ def try_pod_sets(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...])
     trial = _try_counts(context, queue, pod_sets)
     names, classes = names_of_nodes(pod_sets), context.node_classes
     is_named = names.wanted or names.avoided
-    if not is_named or not _is_open(trial) or (names.in_topology and any(each.group.parts for each in classes)):
+    is_open = trial.pending is None and any(trial.reasons) and all(each.is_unknown for each in trial.reasons)
+    if not is_named or not is_open or (names.in_topology and any(each.group.parts for each in classes)):
         return trial  # the topology of parts of a slice counts nodes by their place in it
     tried: list[Trial] = []
     for best in one_of_each(classes, names.wanted):
@@ -69,10 +70,6 @@ def try_pod_sets(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...])
         return replace(full, reasons=tuple(replace(each, message=f"{each.message} ({most})") for each in full.reasons))
     worst = _try_counts(context.on_nodes(with_names(classes, names.avoided)), queue, pod_sets)
     return trial if worst.pending is not None or worst.reasons else worst
-
-
-def _is_open(trial: Trial) -> bool:
-    return trial.pending is None and any(trial.reasons) and all(each.is_unknown for each in trial.reasons)
 
 
 def _try_counts(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...]) -> Trial:

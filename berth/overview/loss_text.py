@@ -23,7 +23,7 @@ _EFFECTIVE_QUOTAS = 20
 def loss_document(plan: FleetPlan, losses: Losses) -> list[Block]:
     """Return the answer for people."""
     lost = [
-        (each.pool.name, f"{each.nodes} of {each.pool.nodes.max}", _slices(each.slices), str(each.accelerators))
+        (each.pool.name, f"{each.nodes} of {each.pool.nodes.max}", str(each.slices or "–"), str(each.accelerators))
         for each in losses.pools
     ]
     flavors = [(each.flavor.name, *(str(n) for n in _numbers(each)), each.flavor.noun) for each in losses.flavors]
@@ -76,10 +76,6 @@ def losses_as_json(plan: FleetPlan, losses: Losses) -> dict[str, Any]:
 
 def _numbers(loss: FlavorLoss) -> tuple[int, int, int, int, int]:
     return loss.flavor.capacity.max, loss.after, loss.flavor.promised, loss.missing, loss.spare
-
-
-def _slices(number: int) -> str:
-    return str(number) if number else "–"
 
 
 def _owner(each: BrokenGuarantee) -> str:

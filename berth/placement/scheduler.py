@@ -38,7 +38,11 @@ def unplaceable_reasons(assigned: Sequence[AssignedPods], classes: Sequence[Node
     """Return every reason why the scheduler leaves pods pending, or why that is unknown; empty if it places all."""
     reasons: list[Reason] = []
     demands: list[Demand] = []
-    free = _on_any(assigned)
+    # The pods as if the scheduler chose their nodes; of nodes that Kueue names, spreading compares only one.
+    free = [
+        each if each.nodes is None else replace(each, nodes=None, pod_set=replace(each.pod_set, spread=()))
+        for each in assigned
+    ]
     for index, (each, alone) in enumerate(zip(assigned, free, strict=True)):
         if not each.pod_set.count:
             continue
@@ -91,14 +95,6 @@ def _near_the_limit(assigned: Sequence[AssignedPods], classes: Sequence[NodeClas
     return [
         replace(each, code="placement-unknown", message=f"{_BESIDE_SYSTEM}: {each.message}", is_unknown=True)
         for each in found
-    ]
-
-
-def _on_any(assigned: Sequence[AssignedPods]) -> list[AssignedPods]:
-    """Return the pods as if the scheduler chose their nodes; of nodes that Kueue names, spreading compares only one."""
-    return [
-        each if each.nodes is None else replace(each, nodes=None, pod_set=replace(each.pod_set, spread=()))
-        for each in assigned
     ]
 
 

@@ -127,18 +127,15 @@ def _field_differences(path: _Path, predicted: object, live: object) -> Iterator
 def _mapping_differences(
     path: _Path, predicted: Mapping[str, object], live: Mapping[str, object]
 ) -> Iterator[tuple[_Path, str, str]]:
+    defaults = _defaults()
     for key in dict.fromkeys((*predicted, *live)):
         if key in predicted and key in live:
             yield from _field_differences((*path, key), predicted[key], live[key])
-        elif not _is_default(key, (predicted if key in predicted else live)[key]):
+            continue
+        value = predicted[key] if key in predicted else live[key]
+        if not (key in defaults and _equal(key, defaults[key], value)):
             sides = [_text(side[key]) if key in side else _MISSING for side in (predicted, live)]
             yield (*path, key), sides[0], sides[1]
-
-
-def _is_default(key: str, value: object) -> bool:
-    """Return whether the API server fills in this value."""
-    defaults = _defaults()
-    return key in defaults and _equal(key, defaults[key], value)
 
 
 def _equal(key: str | int, predicted: object, live: object) -> bool:

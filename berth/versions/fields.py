@@ -84,13 +84,8 @@ def _served(component: str, value: str, version: Version) -> str:
     """Return the API versions of a kind; a changelog that is newer than the CRDs read may say otherwise."""
     if component != "kueue" or value == ABSENT:
         return value
-    row = _by_changelog()
+    row = version_table("kueue")["crds"]["served"]
     return str(row["value"]) if version >= parse_release(row["in"]) else value
-
-
-@cache
-def _by_changelog() -> Mapping[str, Any]:
-    return version_table("kueue")["crds"]["served"]
 
 
 @cache

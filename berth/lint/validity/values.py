@@ -97,10 +97,6 @@ _LABEL_VALUE = (
 _NAME = "a name of lower-case letters, digits and '-'"
 
 
-def _number_or_text(value: object) -> str | None:
-    return None if is_whole(value) else _text(value)
-
-
 def _amount(value: object) -> str | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
         return f"{describe_value(value)} is below 0; write a quantity such as 4, 500m or 16Gi"
@@ -158,13 +154,6 @@ def _is_cron_part(part: str, least: int, most: int, names: str) -> bool:
     return len(numbers) < 3 and all(least <= each <= most for each in numbers) and numbers == sorted(numbers)
 
 
-def _port_or_name(value: object) -> str | None:
-    is_number = is_whole(value)
-    return (
-        FORMS["port"](value) if is_number or (isinstance(value, str) and value.isdigit()) else FORMS["port-name"](value)
-    )
-
-
 FORMS: Mapping[str, Form] = {
     "absolute": _named(lambda text: text.startswith("/"), "an absolute path; begin it with '/'"),
     "amount": _amount,
@@ -197,7 +186,7 @@ FORMS: Mapping[str, Form] = {
     "id": _whole(0, _MAX_INT),
     "image": _IMAGE,
     "int": _whole(None),
-    "int-or-text": _number_or_text,
+    "int-or-text": lambda value: None if is_whole(value) else _text(value),
     "ip": _named(_is_address, "an IP address; write one"),
     "key": _named(is_label_key, _LABEL_KEY),
     "key-or-none": _named(is_label_key, _LABEL_KEY, may_be_empty=True),
@@ -224,7 +213,11 @@ FORMS: Mapping[str, Form] = {
         may_be_empty=True,
     ),
     "port-or-0": _whole(0, _PORTS),
-    "port-or-name": _port_or_name,
+    "port-or-name": lambda value: (
+        FORMS["port"](value)
+        if is_whole(value) or (isinstance(value, str) and value.isdigit())
+        else FORMS["port-name"](value)
+    ),
     "positive": _whole(1, _MAX_INT),
     "relative": _named(
         lambda text: bool(text) and not text.startswith("/") and ".." not in text.split("/"),
