@@ -88,16 +88,16 @@ def _counterpart(name: str, before: Mapping[str, WorkerPlan], after: Mapping[str
     own_side, other_side = (before, after) if name in before else (after, before)
     if name in other_side:
         return None
-    others = (each for each in other_side.values() if each.name not in own_side)
-    return next((each.name for each in others if _seem_one(own_side[name], each)), None)
-
-
-def _seem_one(worker: WorkerPlan, other: WorkerPlan) -> bool:
-    """Whether two workers of different names are one cluster, or would be created alike."""
-    if worker.made_here and other.made_here:
-        places = ((each.plan.project, each.plan.region, _machines(each)) for each in (worker, other))
-        return next(places) == next(places)
-    return worker.made_here == other.made_here and worker.cluster_identifier == other.cluster_identifier
+    worker = own_side[name]
+    for other in (each for each in other_side.values() if each.name not in own_side):
+        if worker.made_here and other.made_here:  # would they be created alike?
+            places = ((each.plan.project, each.plan.region, _machines(each)) for each in (worker, other))
+            is_one = next(places) == next(places)
+        else:
+            is_one = worker.made_here == other.made_here and worker.cluster_identifier == other.cluster_identifier
+        if is_one:
+            return other.name
+    return None
 
 
 def _machines(worker: WorkerPlan) -> list[tuple[str, str, int]]:

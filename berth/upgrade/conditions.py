@@ -131,12 +131,6 @@ def _teams(_: bool, evidence: Evidence) -> Judgement:
     return applies("teams submit jobs") if evidence.plan.teams else is_not("the stack has no teams")
 
 
-def _queued_provisioning(_: bool, evidence: Evidence) -> Judgement:
-    if evidence.plan.provisioning_configs:
-        return applies("queues have a provisioning check")
-    return is_not("no queue has a provisioning check")
-
-
 def _team_right(resource: str, evidence: Evidence) -> Judgement:
     if not evidence.plan.teams:
         return is_not("the stack has no teams")
@@ -170,7 +164,11 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "priority": _priority,
     "workers": _workers,
     "teams": _teams,
-    "queued_provisioning": _queued_provisioning,
+    "queued_provisioning": lambda _, evidence: (
+        applies("queues have a provisioning check")
+        if evidence.plan.provisioning_configs
+        else is_not("no queue has a provisioning check")
+    ),
     "team_right": _team_right,
     "cgroup_v1": _cgroup_v1,
     "frameworks": judge_frameworks,

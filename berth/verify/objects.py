@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeGuard
@@ -38,9 +38,10 @@ def live_differences(plan: FleetPlan, live: LiveObjects) -> Iterator[LiveDiffere
                 yield LiveDifference(subject=subject, what="object", predicted="exists", live=_ABSENT, meaning=meaning)
                 continue
             for path, before, after in _field_differences((), _fields(manifest), _fields(there[name])):
+                steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
                 yield LiveDifference(
                     subject=subject,
-                    what=_path_text(path),
+                    what="".join(steps).removeprefix("."),
                     predicted=before,
                     live=after,
                     meaning=_meaning(plan, kind, name, path, before, after),
@@ -156,10 +157,6 @@ def _text(value: object) -> str:
 
 def _is_list(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
-
-
-def _path_text(path: Iterable[str | int]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
 # --- meaning ----------------------------------------------------------------------------------------------------------
