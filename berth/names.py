@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from hashlib import sha256
 from typing import Final
 
 MAX_LABEL: Final = 63
@@ -55,6 +54,8 @@ def shorten(text: str, limit: int) -> str:
         raise ValueError(f"a limit of {limit} leaves no room for a name and {_HASH_DIGITS} digits")
     if len(text) <= limit:
         return text
+    from hashlib import sha256  # loads OpenSSL, and most fleets have no name that is too long
+
     head = text[: limit - _HASH_DIGITS - 1].rstrip("-._")
     return f"{head}-{sha256(text.encode()).hexdigest()[:_HASH_DIGITS]}"
 

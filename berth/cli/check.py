@@ -24,7 +24,6 @@ from berth.cli.arguments import (
 from berth.diagnostics import Severity, printable
 from berth.diagnostics.listing import count_problems
 from berth.document import Document, Lines
-from berth.document.markdown import render_markdown
 from berth.document.text import problem_lines
 from berth.evaluate import Evaluation, evaluate_stack
 
@@ -91,8 +90,11 @@ def check_command(
         typer.echo(format_json(document))
     for line in _for_programs(evaluations, output_format):
         typer.echo(line)
-    for evaluation, rules in zip(evaluations, runs, strict=True) if output_format == "markdown" else ():
-        typer.echo(render_markdown(_policy_document(evaluation, rules)), nl=False)
+    if output_format == "markdown":
+        from berth.document.markdown import render_markdown
+
+        for evaluation, rules in zip(evaluations, runs, strict=True):
+            typer.echo(render_markdown(_policy_document(evaluation, rules)), nl=False)
     for evaluation, rules in zip(evaluations, runs, strict=True) if output_format == "text" else ():
         problems = (*evaluation.faults, *evaluation.warnings, *evaluation.accepted_risks)
         for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
