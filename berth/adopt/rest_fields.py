@@ -89,12 +89,6 @@ def rest_field_table(kind: str) -> RestFieldTable:
     return replace(table, said=said)
 
 
-@cache
-def _known_fields(kind: str) -> frozenset[str]:
-    table = rest_field_table(kind)
-    return frozenset((*table.said, *table.read, *table.served))
-
-
 def _snake_case(key: str) -> str:
     return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0].lower()}", key)
 
@@ -158,7 +152,7 @@ def other_fields(kind: str, resource: ApiObject, inputs: Mapping[str, Any]) -> I
     Left out are fields that are registered as they are.
     """
     table = rest_field_table(kind)
-    known = _known_fields(kind)
+    known = frozenset((*table.said, *table.read, *table.served))
     answers = {path: value for path, value in leaf_values(resource) if not _is_below(path, known)}
     for path, before in {**answers, **{path: answers.get(path, off) for path, off in table.missing.items()}}.items():
         registered = value_at(inputs, input_path(kind, path))

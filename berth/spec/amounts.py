@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import lru_cache
 from typing import Annotated, Any, cast
 
 from msgspec import Struct
@@ -62,17 +61,12 @@ def _parse_amount(value: Any, forms: str = _AMOUNT_FORMS) -> Amount:
     if isinstance(value, int) and not isinstance(value, bool):
         if value < 0:
             raise validation_fault("bad-amount", f"'{value}' is negative; {forms}")
-        return _accelerator_amount(value)
+        return Amount("accelerators", Fraction(value), str(value))
     if not isinstance(value, str):
         written = cast("object", value)
         remedy = _amount_in(written) or _share_of_one(str(written)) or forms
         raise validation_fault("bad-amount", f"{'is empty' if value is None else _not_an_amount(written)}; {remedy}")
     return _parse_text_amount(value, forms)
-
-
-@lru_cache(maxsize=4096)  # a fleet repeats its numbers
-def _accelerator_amount(value: int) -> Amount:
-    return Amount("accelerators", Fraction(value), str(value))
 
 
 def _not_an_amount(value: object) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeGuard
 
 from berth.calendar.timeline import format_moment, last_change
 from berth.clock import instant
@@ -17,7 +15,7 @@ from berth.nodes import FleetNodes
 from berth.plan.fleet import FleetPlan
 from berth.verify.answers import LiveObject, LiveObjects
 from berth.verify.findings import Learned, LiveDifference
-from berth.yaml_loader import load_table
+from berth.verify.nodes import default_table
 
 _QUANTITIES: Final = ("nominalQuota", "borrowingLimit", "lendingLimit", "weight")
 _MISSING: Final = "no such field"
@@ -128,7 +126,7 @@ def _field_differences(path: _Path, predicted: object, live: object) -> Iterator
 def _mapping_differences(
     path: _Path, predicted: Mapping[str, object], live: Mapping[str, object]
 ) -> Iterator[tuple[_Path, str, str]]:
-    defaults = _defaults()
+    defaults = default_table()["fields"]
     for key in dict.fromkeys((*predicted, *live)):
         if key in predicted and key in live:
             yield from _field_differences((*path, key), predicted[key], live[key])
@@ -215,8 +213,3 @@ def _users(plan: FleetPlan, kind: str, name: str) -> str:
         if (kind == "Cohort" and queue.cohort == name) or any(each.flavor in flavors for each in queue.flavors)
     ]
     return f"queue{'s' if len(names) > 1 else ''} {join_words(names)}" if names else f"what uses {name}"
-
-
-@cache
-def _defaults() -> dict[str, Any]:
-    return load_table(Path(__file__).with_name("defaults.yaml"))["fields"]

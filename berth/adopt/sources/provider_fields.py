@@ -113,11 +113,7 @@ def _leaves(value: Mapping[str, Any], place: str, spelled: str, names: Mapping[s
             else:
                 yield path, {}
         elif isinstance(inner, list) and any(isinstance(each, Mapping) for each in cast("list[Any]", inner)):
-            yield path, [_item(each, at, names) for each in cast("list[Mapping[str, Any]]", inner)]
+            local = {key.removeprefix(f"{at}."): name for key, name in names.items() if key.startswith(f"{at}.")}
+            yield path, [_renamed(dict(each), local) for each in cast("list[Mapping[str, Any]]", inner)]
         else:
             yield path, inner
-
-
-def _item(value: Mapping[str, Any], place: str, names: Mapping[str, str]) -> dict[str, Any]:
-    local = {at.removeprefix(f"{place}."): name for at, name in names.items() if at.startswith(f"{place}.")}
-    return _renamed(dict(value), local)

@@ -41,7 +41,9 @@ def programs_of_charts(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
         if known["chart"] != chart["chart"]:
             yield RightChange(owner, CHART, ChangeKind.CHANGED, known["chart"], chart["chart"])
         versions = str(known["version"]), str(chart["version"])
-        if versions[0] != versions[1] and not (known["chart"] == chart["chart"] and _is_patch(*versions)):
+        minors = {found and found[1] for found in map(_PATCH.fullmatch, versions)}
+        is_patch = known["chart"] == chart["chart"] and len(minors) == 1 and None not in minors
+        if versions[0] != versions[1] and not is_patch:
             yield RightChange(owner, VERSION, ChangeKind.CHANGED, *versions)
         for change in compare_fields(known.get("values"), chart.get("values")):
             is_configuration = change.path.startswith("managerConfig.") and "execConfig" not in change.path
@@ -92,11 +94,6 @@ def _program(owner: str, path: str, before: object, after: object) -> RightChang
     what = ChangeKind.ADDED if old is None else ChangeKind.REMOVED if new is None else ChangeKind.CHANGED
     # A change has the path once: `program containers[a].image x → y`.
     return RightChange(owner, PROGRAM, what, old and f"{path} {old}", f"{path} {new}" if old is None else new)
-
-
-def _is_patch(old: str, new: str) -> bool:
-    before, after = _PATCH.fullmatch(old), _PATCH.fullmatch(new)
-    return before is not None and after is not None and before[1] == after[1]
 
 
 def _has_command(value: object) -> bool:

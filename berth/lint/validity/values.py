@@ -115,12 +115,6 @@ def _count_or_percent(most: float) -> Form:
     return check
 
 
-def _is_time_zone(text: str) -> bool:
-    """Whether it is a zone of the IANA's database; any but the cluster's own where this machine lacks the database."""
-    known = zoneinfo.available_timezones()
-    return text in known if known else bool(text) and text.lower() != "local"
-
-
 def _is_field_path(text: str) -> bool:
     match = _FIELD_PATH.fullmatch(text)
     return match is not None and (match["key"] is None or is_label_key(match["key"].lower()))
@@ -232,7 +226,11 @@ FORMS: Mapping[str, Form] = {
     "subdomain": _named(is_subdomain, f"{_NAME}, in parts that '.' joins", may_be_empty=True),
     "sysctl": _named(lambda text: _SYSCTL.fullmatch(text) is not None, "the name of a sysctl; write one"),
     "text": _text,
-    "time-zone": _named(_is_time_zone, "a time zone of the IANA's database; write one such as Etc/UTC"),
+    "time-zone": _named(
+        # Any but the cluster's own where this machine lacks the database.
+        lambda text: text in (zoneinfo.available_timezones() or {text}) and text.lower() not in ("", "local"),
+        "a time zone of the IANA's database; write one such as Etc/UTC",
+    ),
     "token-seconds": _whole(600, 1 << 32),
     "variable": _named(lambda text: _VARIABLE.fullmatch(text) is not None, "a name without '='; write one"),
     "variable-or-none": _named(
