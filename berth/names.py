@@ -132,6 +132,11 @@ def to_camel(name: str) -> str:
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
 
 
+def to_snake(key: str) -> str:
+    """Return a key as Python writes it: `machineType` → `machine_type`."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda match: f"_{match[1].lower()}", key)
+
+
 def workload_policy_name(stack: str, key: str) -> str:
     """Return the name in Compute Engine of a workload policy that Berth creates, by its key."""
     return shorten(f"{stack}-{key}", MAX_COMPUTE_NAME)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from msgspec import Struct
 
+from berth.diff.calm.differences import Difference
 from berth.diff.calm.harmless import ADMISSION_FAIR_SHARING, FAIR_SHARING, MEMBERS
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
@@ -27,6 +28,13 @@ class Subjects(Struct, frozen=True):
     local_queues: Mapping[tuple[str, str], str]
     proportional: frozenset[tuple[str, str, str]]
     facts: frozenset[str]
+
+    def teams_of(self, difference: Difference) -> set[str]:
+        """Return the teams of a queue or of a namespace with what is in it; empty for anything else."""
+        if difference.of == "ClusterQueue":
+            return set(self.queues.get(difference.key, ()))
+        team = self.namespaces.get(difference.key if difference.of == "Namespace" else difference.namespace)
+        return {team} if team else set()
 
     @classmethod
     def of(cls, old: QueueingPlan, new: QueueingPlan) -> Subjects:

@@ -139,7 +139,7 @@ class Told:
         """Return whether a phrase tells the difference."""
         if difference.worker in self._workers:
             return True
-        teams = self._teams_of(difference)
+        teams = self._subjects.teams_of(difference)
         if difference.path == "protect" and (
             self._is_all_unprotected or (difference.of == "ClusterQueue" and self._is_stopped(difference, teams))
         ):
@@ -273,9 +273,3 @@ class Told:
         """Return whether an object goes with its namespace, or comes with it."""
         whats = difference.what, self._whole.get(("Namespace", difference.worker, "", difference.namespace))
         return whats in ((ChangeKind.DELETED, ChangeKind.DELETED), (ChangeKind.CREATED, ChangeKind.CREATED))
-
-    def _teams_of(self, difference: Difference) -> set[str]:
-        if difference.of == "ClusterQueue":
-            return set(self._subjects.queues.get(difference.key, ()))
-        team = self._subjects.namespaces.get(difference.key if difference.of == "Namespace" else difference.namespace)
-        return {team} if team else set()
