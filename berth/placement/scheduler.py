@@ -20,7 +20,6 @@ from berth.placement.obstacles import eligible_nodes, unknowable_reasons
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.reasons import AssignedPods, Reason, place_of
 from berth.placement.room import ALL_RULES, Demand, PodRule, pods_per_node, rules_of
-from berth.placement.topology import Leaf
 from berth.plan.node_settings import NETWORK_RESOURCE
 from berth.text import pluralize
 
@@ -179,15 +178,6 @@ def _kept_apart(index: int, each: AssignedPods, rule: PodRule, fits: int) -> Rea
 # --- nodes that Kueue names -------------------------------------------------------------------------------------------
 
 
-def _domain(leaf: Leaf, key: str) -> object:
-    """Return what sets a node apart by a topology key; None if it lacks the label."""
-    if key == HOSTNAME:
-        return id(leaf)
-    if leaf.node_class.label(key).present is False:
-        return None
-    return leaf.node_class.domain(key) or f"of {leaf.node_class.group.pool}"
-
-
 def _on_named(index: int, each: AssignedPods) -> Iterator[Reason]:
     """Yield the rules that pods break on the nodes that Kueue names for them: the scheduler has no other choice.
 
@@ -221,7 +211,7 @@ def _spread_over(each: AssignedPods, key: str, scope: OwnPods = OwnPods.ALL) -> 
     """
     if scope not in (OwnPods.ALL, OwnPods.CHILD):
         return []
-    flat = [domain for leaf, count in each.nodes or () for domain in [_domain(leaf, key)] * count]
+    flat = [domain for leaf, count in each.nodes or () for domain in [leaf.node_class.domain_of(leaf, key)] * count]
     size = max(1, each.pod_set.count // (1 if scope is OwnPods.ALL else max(1, each.pod_set.child_jobs)))
     return [Counter(flat[start : start + size]) for start in range(0, len(flat), size)]
 

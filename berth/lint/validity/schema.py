@@ -53,6 +53,11 @@ def describes(kind: str) -> bool:
     return kind in _types()
 
 
+def api_refusal(path: FieldPath, message: str) -> Refusal:
+    """Return what a webhook of the API server does not take, which no type of a field says."""
+    return path, "refused", f"the API server refuses {message}"
+
+
 def find_refusals(value: object, kind: str, path: FieldPath = ()) -> Iterator[Refusal]:
     """Yield what the API server does not take of a value of a type; null counts as not written."""
     if value is None or kind == "any":
