@@ -53,6 +53,7 @@ def compare_workers(old: FleetPlan, new: FleetPlan, former: Mapping[str, str]) -
     for name in sorted(before.keys() | after.keys()):
         sides = before.get(name), after.get(name)
         what = _kind_of_change(*sides)
+        others = [each.cluster_identifier for each in sides if each is not None and not each.made_here]
         capacities = (  # and guarantees, by flavor and noun of the accelerators
             {
                 (each.name, each.noun): (each.capacity.max, each.promised)
@@ -71,7 +72,7 @@ def compare_workers(old: FleetPlan, new: FleetPlan, former: Mapping[str, str]) -
                 tuple(WorkerFlavorChange(*key, *counts) for key, counts in flavors),
                 tuple(QueueShareChange(*key, *counts) for key, counts in shares),
                 old_names.get(name) if what == ChangeKind.RENAMED else _counterpart(name, before, after),
-                _other_identifiers(*sides) if what == ChangeKind.REPLACED else None,
+                (others[0], others[1]) if what == ChangeKind.REPLACED and len(others) == 2 else None,
             )
 
 
@@ -102,13 +103,6 @@ def _counterpart(name: str, before: Mapping[str, WorkerPlan], after: Mapping[str
 
 def _machines(worker: WorkerPlan) -> list[tuple[str, str, int]]:
     return [(pool.name, pool.machine_type, pool.accelerators.max) for pool in worker.plan.own_pools]
-
-
-def _other_identifiers(old: WorkerPlan | None, new: WorkerPlan | None) -> tuple[str, str] | None:
-    """Return both identifiers of clusters that others created."""
-    if old is None or new is None or old.made_here or new.made_here:
-        return None
-    return old.cluster_identifier, new.cluster_identifier
 
 
 def _worker_guarantees(worker: WorkerPlan | None) -> dict[QuotaKey, tuple[int]]:

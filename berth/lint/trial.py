@@ -206,7 +206,15 @@ def admit_pod_sets(
         reason = find_pending_reason(simulator.trees[queue], workload, simulator.setup.resource_flavors)
     copy = replace(workload)
     simulator.finish(name)
-    flavors = tuple(_main_flavor(context, each) for each in copy.flavors) if has_quota else ()
+    own = {flavor.name: flavor.resource for flavor in context.plan.flavors}
+    # Whose labels the pods of a set get: of several flavors, those of the one whose resource is counted.
+    flavors = tuple(
+        next(
+            (flavor for resource, flavor in each.items() if own.get(flavor) == resource),
+            next(iter(each.values()), None),
+        )
+        for each in (copy.flavors if has_quota else ())
+    )
     return Trial(workload=copy, pending=reason, flavors=flavors, barred=tuple(barred))
 
 
@@ -232,13 +240,6 @@ def count_admitted(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...
     for name in held:
         simulator.finish(name)
     return admitted
-
-
-def _main_flavor(context: LintContext, flavors: dict[str, str]) -> str | None:
-    """Return the flavor whose labels the pods of a set get: of several, that of what a flavor counts."""
-    own = {flavor.name: flavor.resource for flavor in context.plan.flavors}
-    counted = [flavor for resource, flavor in flavors.items() if own.get(flavor) == resource]
-    return next(iter([*counted, *flavors.values()]), None)
 
 
 def _waits_for_machines(context: LintContext, queue: str, trial: Trial) -> bool:

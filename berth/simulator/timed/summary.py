@@ -194,9 +194,10 @@ class _Summary:
         found: list[WaitSummary] = []
         for name in names:
             waits = [job.wait for job in groups[name] if job.wait is not None]
-            percentiles = (percentile(waits, percent) for percent in (50, 90, 95, 100))
+            p50, p90, p95, longest = (percentile(waits, percent) for percent in (50, 90, 95, 100))
             shown = "–".join(dict.fromkeys(map(str, name)))
-            found.append(WaitSummary(kind, shown, len(groups[name]), *percentiles, len(groups[name]) - len(waits)))
+            never = len(groups[name]) - len(waits)
+            found.append(WaitSummary(kind, shown, len(groups[name]), p50, p90, p95, longest, never))
         return found
 
     def _flavor(self, flavor: str, resource: str) -> FlavorSummary:
