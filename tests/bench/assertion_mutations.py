@@ -169,11 +169,11 @@ def _priorities(written: Mapping[str, Mapping[str, Any]]) -> Iterator[Mutation]:
 def decisive_setup(plan: FleetPlan) -> object:
     """Return all that the simulator reads of a plan, without what cannot change a decision.
 
-    Without effect are: limits that no amount in the tree of cohorts reaches, or that limits of others keep it from; lending and reclaiming of flavors that no
-    other queue of the tree may borrow, or of which all that others may borrow is the cohort's own; borrowing of those
-    that nobody else has; everything about a held queue without a cohort; preemption while borrowing for a queue
-    that borrows nothing; whether the search goes on after a flavor, if it borrows none before the last or preempts
-    nobody; and the values of priorities beyond their order.
+    Without effect are: limits that no amount in the tree of cohorts reaches, or that the limits of others keep out of
+    reach; lending and reclaiming of flavors that no other queue of the tree may borrow, or of which all that others may
+    borrow is the cohort's own; borrowing of those that nobody else has; everything about a held queue without a cohort;
+    preemption while borrowing for a queue that borrows nothing; whether the search goes on after a flavor, if it
+    borrows none before the last or preempts nobody; and the values of priorities beyond their order.
     """
     fleet = build_simulated_fleet(plan)
     ranks = sorted(set(fleet.priorities.values()) | {fleet.default_priority})

@@ -1,7 +1,7 @@
 """`decisive_setup` of the bench calls two setups equal by argument: here random jobs look for a difference.
 
-Setups of two to four queues in one or two levels of cohorts, with one value changed. Where what decides is called equal,
-random workloads must be decided alike; if an argument is broken, the same workloads find a difference.
+Setups of two to four queues in one or two levels of cohorts, with one value changed. Where what decides is called
+equal, random workloads must be decided alike; if an argument is broken, the same workloads find a difference.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _POLICIES = {
     "reclaim_within_cohort": (NEVER, LOWER_PRIORITY, ANY),
     "borrow_within_cohort": (None, LOWER_PRIORITY),
 }
-_RULES = {key: (MAY_STOP_SEARCH, TRY_NEXT_FLAVOR) for key in ("when_can_borrow", "when_can_preempt")}
+_RULES = dict.fromkeys(("when_can_borrow", "when_can_preempt"), (MAY_STOP_SEARCH, TRY_NEXT_FLAVOR))
 _LIMITS = (None, 0, 1, 2, 3, 4, 5, 6)
 Step = Job | str
 """A job that is submitted, or the name of one that finishes."""

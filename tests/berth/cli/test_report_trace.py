@@ -58,7 +58,7 @@ def test_the_page_evaluates_its_stack_once(tmp_path: Path, monkeypatch: pytest.M
     page = tmp_path / "page.html"
     run("report", "dev", "--trace", "stacks/traces/dev.csv", "--jobs", "stacks/jobs/train.yaml", "-o", str(page))
     assert evaluated == ["dev"]
-    assert {'id="trace"', 'id="jobs"'} <= set(re.findall(r'id="[a-z]+"', page.read_text(encoding="utf-8")))
+    assert {'id="trace"', 'id="admission"'} <= set(re.findall(r'id="[a-z]+"', page.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("name", ["batch-platform", "cpu-batch"])
