@@ -18,7 +18,7 @@ NODE_FAILED = "NodeFailed"
 """The reason of a restart because a machine failed."""
 
 
-class Machines:
+class MachinesInRun:
     """What is free of each flavor's machines, who has them, and the jobs whose pods wait for some, oldest first."""
 
     def __init__(self, outages: Outages) -> None:

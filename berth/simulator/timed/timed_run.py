@@ -15,7 +15,7 @@ from berth.simulator.scheduler.model import SchedulerSetup
 from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.scheduler.state import JobState
 from berth.simulator.timed.live_jobs import LiveJob, Observer, RunEnd, RunStart, Stint
-from berth.simulator.timed.machines import EVICTION_SECONDS, NODE_FAILED, Machines
+from berth.simulator.timed.machines import EVICTION_SECONDS, NODE_FAILED, MachinesInRun
 from berth.simulator.timed.trace import TimedJob, Timing
 
 _BACKOFF_SECONDS = 60
@@ -63,7 +63,7 @@ class _TimedRun:
         self.time = 0
         self.deactivated: set[str] = set()
         self.looping: set[str] = set()
-        self.machines = None if timing.outages is None else Machines(timing.outages)
+        self.machines = None if timing.outages is None else MachinesInRun(timing.outages)
         for number, outage in enumerate(timing.outages.outages if timing.outages else ()):
             heapq.heappush(self.coming, (outage.time, _Kind.FAILED, number, "", number))
 
