@@ -48,7 +48,7 @@ class MachinesInRun:
         return True
 
     def release(self, live: LiveJob) -> None:
-        """Take back what a job has, and its place in the line."""
+        """Free the machines of a job, and its place in the line."""
         name = live.timed.job.name
         self._line.pop(name, None)
         _, held = self._held.pop(name, (live, dict[FlavorResource, int]()))
