@@ -13,12 +13,14 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cli.simulate.outages import read_outages
+from berth.cli.simulate.output import WHY_UNFINISHED
 from berth.cli.test.expectations import check_losses
 from berth.diagnostics import Problems
 from berth.jobs.values import SourceValue
 from berth.overview.losses import losses_of
 from berth.plan.configuration import PodsReadyPlan, RequeuingPlan
 from berth.simulator.fleet import build_simulated_fleet
+from berth.simulator.pending_reasons import PendingCode
 from berth.simulator.scheduler.model import SchedulerSetup
 from berth.simulator.timed.timed_run import run_trace
 from berth.simulator.timed.trace import Outage, Outages, TimedJob, Timing, Trace
@@ -101,6 +103,11 @@ def test_a_job_larger_than_all_machines_is_unfinished_and_says_why() -> None:
     queues = SchedulerSetup(queues=(queue("q", {"f": quota(8)}),))
     end = run_trace(queues, [timed("a", "q", 0, 100, 8)], Timing(outages=outages), recorder)
     assert [(live.timed.job.name, str(reason.code)) for live, reason in end.unfinished] == [("a", "no-nodes")]
+
+
+def test_every_reason_has_words() -> None:
+    """A job that never finished is named with why, in words and with its code."""
+    assert {str(each) for each in WHY_UNFINISHED} == {*PendingCode, "deactivated"}
 
 
 @pytest.mark.parametrize("seed", range(12))
