@@ -59,8 +59,8 @@ def trace_document(result: TraceResult) -> Iterator[Block]:
     yield _evictions(summaries)
     modelled = "Simulates quota over time, without the room on nodes."
     if result.lost:
-        modelled = f"Simulates quota and machines over time, with loss of {'; '.join(result.lost)}: whose jobs it hits is drawn."
-    yield Note([*(line for each in summaries for line in _remarks(each)), _DEFINITIONS, modelled])
+        lost = "; ".join(result.lost)
+        modelled = f"Simulates quota and machines over time, with loss of {lost}: whose jobs it hits is drawn."yield Note([*(line for each in summaries for line in _remarks(each)), _DEFINITIONS, modelled])
 
 
 def _headline(summary: TraceSummary) -> str:
