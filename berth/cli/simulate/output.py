@@ -60,7 +60,8 @@ def trace_document(result: TraceResult) -> Iterator[Block]:
     modelled = "Simulates quota over time, without the room on nodes."
     if result.lost:
         lost = "; ".join(result.lost)
-        modelled = f"Simulates quota and machines over time, with loss of {lost}: whose jobs it hits is drawn."yield Note([*(line for each in summaries for line in _remarks(each)), _DEFINITIONS, modelled])
+        modelled = f"Simulates quota and machines over time, with loss of {lost}: whose jobs it hits is drawn."
+    yield Note([*(line for each in summaries for line in _remarks(each)), _DEFINITIONS, modelled])
 
 
 def _headline(summary: TraceSummary) -> str:
