@@ -43,11 +43,12 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class TraceResult(Struct, frozen=True):
-    """The figures of each stack, and the problems; no figures with a fault."""
+    """The figures of each stack, what failed meanwhile, and the problems; no figures with a fault."""
 
     summaries: tuple[TraceSummary, ...]
     problems: tuple[Problem, ...]
     currency: str | None = None
+    lost: tuple[str, ...] = ()
 
 
 def simulate(request: Request, root: pathlib.Path, known: Evaluation | None = None) -> TraceResult:
@@ -62,7 +63,7 @@ def simulate(request: Request, root: pathlib.Path, known: Evaluation | None = No
             summaries.append(summary)
     unique = tuple(dict.fromkeys(problems))
     currency = request.prices.currency if request.prices else None
-    return TraceResult(() if _has_faults(unique) else tuple(summaries), unique, currency)
+    return TraceResult(() if _has_faults(unique) else tuple(summaries), unique, currency, request.lose)
 
 
 def simulate_evaluation(

@@ -32,9 +32,8 @@ WHY_UNFINISHED = {
     "deactivated": "their pods were too often not ready in time",
 }
 """Why jobs did not finish, in words; the codes are those of `--json`."""
-FOOTER = (
-    "wait: from submission to the first admission; used, borrowed, lent and idle are averages (docs/simulate.md).",
-    "Simulates quota over time, without the room on nodes.",
+_DEFINITIONS = (
+    "wait: from submission to the first admission; used, borrowed, lent and idle are averages (docs/simulate.md)."
 )
 
 
@@ -58,7 +57,11 @@ def trace_document(result: TraceResult) -> Iterator[Block]:
     yield _guarantees(summaries)
     yield _teams(summaries, result.currency)
     yield _evictions(summaries)
-    yield Note([*(line for each in summaries for line in _remarks(each)), *FOOTER])
+    modelled = "Simulates quota over time, without the room on nodes."
+    if result.lost:
+        lost = "; ".join(result.lost)
+        modelled = f"Simulates quota and machines over time, with loss of {lost}: whose jobs it hits is drawn."
+    yield Note([*(line for each in summaries for line in _remarks(each)), _DEFINITIONS, modelled])
 
 
 def _headline(summary: TraceSummary) -> str:

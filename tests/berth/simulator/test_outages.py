@@ -172,6 +172,17 @@ def test_work_is_conserved_and_failures_are_evictions() -> None:
     assert sum(e["lostHours"] for e in zone["flavors"]) > sum(e["lostHours"] for e in calm["flavors"])
 
 
+def test_the_last_line_says_what_was_simulated() -> None:
+    said = {
+        words: CliRunner().invoke(app, ["simulate", "dev", TRACE, *words]).stdout.splitlines()[-1]
+        for words in ((), ("--lose", "slice=v5e at 10h for 6h"))
+    }
+    assert list(said.values()) == [
+        "Simulates quota over time, without the room on nodes.",
+        "Simulates quota and machines over time, with loss of slice=v5e at 10h for 6h: whose jobs it hits is drawn.",
+    ]
+
+
 FORMS = "write such as '2 nodes of POOL at 3h for 30m', 'zone=ZONE at 2d for 6h' or '1 node of POOL every 5d for 1h'"
 BAD = {
     "1 node of v5e": f"'1 node of v5e' does not say when and for how long; {FORMS}",
