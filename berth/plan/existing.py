@@ -34,9 +34,8 @@ class ExistingGkeClusterPlan(Struct, frozen=True, kw_only=True):
 
     `name`, `project` and `location` (a region or a zone) identify it. The other fields are what the stack file states
     or needs of it, which a look-up compares with the cluster (`berth.rules.gke.live_cluster`). None and empty values
-    are not compared, nor `storage_drivers` and `checkpointing`, which say what pods find on nodes. `needs` maps what
-    the fleet needs (`workload_pool`, ...) to the reason, a phrase. `node_service_account` is created for pools without
-    a service account of their own; None if there is none.
+    are not compared. `needs` maps what the fleet needs (`workload_pool`, ...) to the reason, a phrase.
+    `node_service_account` is created for pools without a service account of their own; None if there is none.
     """
 
     name: str
