@@ -19,7 +19,8 @@ from berth.simulator.timed.figures import (
     size_class,
     unit_of,
 )
-from berth.simulator.timed.timed_run import RunEnd, run_trace
+from berth.simulator.timed.live_jobs import RunEnd
+from berth.simulator.timed.timed_run import run_trace
 from berth.simulator.timed.trace import TimedJob, Timing
 
 PARTS = 48

@@ -18,7 +18,8 @@ from berth.cli import app
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.timed.calibration import FEWEST, Calibration, PastForecast, calibrate
 from berth.simulator.timed.futures import History, Moment, RunTimes, StartForecast, forecast_starts
-from berth.simulator.timed.timed_run import Hold, LiveJob, RunStart, Stint, run_trace
+from berth.simulator.timed.live_jobs import Hold, LiveJob, RunStart, Stint
+from berth.simulator.timed.timed_run import run_trace
 from berth.simulator.timed.trace import TimedJob, Timing
 from tests.berth.simulator.setups import GPU, queue
 from tests.berth.simulator.test_admit import printed, workload
