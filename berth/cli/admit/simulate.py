@@ -73,8 +73,9 @@ def run_stacks(
     root: pathlib.Path,
     team: str | None = None,
     history: pathlib.Path | None = None,
+    known: Mapping[str, Evaluation] | None = None,
 ) -> SimulationResult:
-    """Simulate jobs on one stack, on two to compare, or on the stack that a scenario names."""
+    """Simulate jobs on one stack, on two to compare, or on the stack that a scenario names; some may be evaluated."""
     manifests = read_files(jobs, root)
     problems = list(manifests.problems)
     states = [document for document in manifests.documents if is_cluster_state(document)]
@@ -91,7 +92,7 @@ def run_stacks(
             problems.append(Problem(Severity.FAULT, "bad-value", ("--history",), message))
         request = ForecastRequest(history, moment_of(live), root)
     simulations = [
-        _Simulation(stack, root, job_documents, [*live_documents, *states], team, request=request) for stack in stacks
+        _Simulation(stack, root, job_documents, [*live_documents, *states], team, known, request) for stack in stacks
     ]
     stories = [simulation.simulate() for simulation in simulations] if not _has_faults(problems) else []
     problems += _collect_problems(simulations)
@@ -170,17 +171,20 @@ class _Simulation:
         if _has_faults([*self.problems, *steps.manifest_problems]):
             return None
         self.is_simulated = True
-        run = run_steps(fleet, steps.steps, live if self.live_documents else None, self._nodes_of)
+        run = run_steps(
+            fleet,
+            steps.steps,
+            live if self.live_documents else None,
+            lambda each: NodesOfFleet(
+                self._context_of(each).node_classes, each.setup.resource_flavors, each.accelerator_nouns.keys()
+            ),
+        )
         self._judge_rooms(run)
         if self.request is not None:
             plan = self._context_of(fleet).plan
             self.forecasts, problems = forecast_run(plan, live, steps.steps, run, self.request)
             self.problems += problems
         return run
-
-    def _nodes_of(self, fleet: SimulatedFleet) -> NodesOfFleet:
-        nodes = self._context_of(fleet).node_classes
-        return NodesOfFleet(nodes, fleet.setup.resource_flavors, fleet.accelerator_nouns.keys())
 
     def _judge_rooms(self, run: SimulationRun) -> None:
         """Add what the nodes have no room for at the end, or perhaps none, to the problems and to lint's findings."""
@@ -214,7 +218,7 @@ class _Simulation:
             self.problems += [*linted.notices, *(replace(each, path=()) for each in warnings)]
 
     def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
-        evaluation = self.known.get(stack) or require_offer(evaluate_stack(stack, self.root))
+        evaluation = require_offer(self.known.get(stack) or evaluate_stack(stack, self.root))
         if evaluation.faults or evaluation.fleet_plan is None:
             return None, list(evaluation.faults)
         if self.team is not None:
