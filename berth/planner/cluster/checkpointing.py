@@ -33,14 +33,18 @@ def checkpointing_plan(
     spec = cluster.checkpointing
     if spec is None or cluster.mode == "autopilot":
         return None
-    if "gcs-fuse" not in cluster.storage_drivers and not context.is_set_aside("cluster", "storageDrivers"):
+    stated = context.cluster_exists
+    is_known = not stated and not context.is_set_aside("cluster", "storageDrivers")
+    if is_known and "gcs-fuse" not in cluster.storage_drivers:
         drivers = ", ".join(("gcs-fuse", *cluster.storage_drivers))
         message = "copies checkpoints with the Cloud Storage FUSE driver, which is off"
         context.problems.fault("checkpointing", _PATH, f"{message}; write cluster.storageDrivers: [{drivers}]")
     used = _pools_by_machine(pools, classes)
     if spec.machine_type not in used:
         if not context.lacks_entries("pools", "computeClasses"):
-            _report_unused(context, spec, used)
+            hint = f"; write {join_or(sorted(used))}" if used else "; remove checkpointing"
+            message = f"no pool has machines of type '{spec.machine_type}', so no node has the volume"
+            context.problems.fault("checkpointing", (*_PATH, "machineType"), message + hint)
         return None
     _check_memory(context, spec)
     taints = dict.fromkeys(
@@ -53,7 +57,7 @@ def checkpointing_plan(
         bucket=spec.bucket,
         machine_type=spec.machine_type,
         memory=spec.in_memory_volume_size,
-        member=_member(context),
+        member="" if stated else _member(context),
         tolerations=tuple(Toleration(key=key, effect=effect) for key, effect in sorted(taints)),
     )
 
@@ -66,12 +70,6 @@ def _pools_by_machine(pools: Iterable[PoolPlan], classes: Iterable[ComputeClassP
         for machine in dict.fromkeys((pool.machine_type, *machines.get(pool.compute_class or "", ()))):
             used.setdefault(machine, []).append(pool)
     return used
-
-
-def _report_unused(context: PlanningContext, spec: CheckpointingSpec, used: dict[str, list[PoolPlan]]) -> None:
-    hint = f"; write {join_or(sorted(used))}" if used else "; remove checkpointing"
-    message = f"no pool has machines of type '{spec.machine_type}', so no node has the volume"
-    context.problems.fault("checkpointing", (*_PATH, "machineType"), message + hint)
 
 
 def _check_memory(context: PlanningContext, spec: CheckpointingSpec) -> None:

@@ -184,7 +184,9 @@ class RunTimes:
             first = bisect.bisect_right(seconds, worked) if worked else 0
             if len(runs) - first < (_ENOUGH if key is not None else 1):
                 continue
-            sums = self._sums(key, runs)
+            if key not in self.sums:
+                self.sums[key] = list(itertools.accumulate(weight * self._weight(run.group) for run, weight in runs))
+            sums = self.sums[key]
             while first < len(runs):
                 below = sums[first - 1] if first else 0.0
                 drawn, _ = runs[
@@ -197,11 +199,6 @@ class RunTimes:
             break
         factor = min(1 / (1 - self.rng.random()), _LONGEST)  # the chance to run k times as long is 1/k
         return TimedJob(job=job, submitted=0, seconds=int(worked * factor) + 1)
-
-    def _sums(self, key: object, runs: list[tuple[_Run, float]]) -> list[float]:
-        if key not in self.sums:
-            self.sums[key] = list(itertools.accumulate(weight * self._weight(run.group) for run, weight in runs))
-        return self.sums[key]
 
     def _weight(self, group: object) -> float:
         if group not in self.weights:

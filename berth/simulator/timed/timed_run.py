@@ -245,7 +245,10 @@ class _TimedRun:
             return
         ready_at = self.time if live.ready_at is None else min(live.ready_at, self.time)
         worked = self.time - ready_at
-        kept = _kept(live, worked) if reason else worked
+        kept, checkpoint = worked, live.timed.checkpoint
+        if reason:  # what the last checkpoint holds; checkpoints count from the job's beginning
+            done = live.timed.seconds - live.remaining
+            kept = (done + worked) // checkpoint * checkpoint - done if checkpoint else 0
         self.observer.gave_quota_back(self.time, live, Stint(ready_at - live.held_since, kept, worked - kept, reason))
         live.remaining -= kept
         live.version += 1
@@ -254,9 +257,3 @@ class _TimedRun:
             self.machines.release(live)
             if reason != NODE_FAILED:
                 self._use_free_machines(self.time)
-
-
-def _kept(live: LiveJob, worked: int) -> int:
-    """Return how much of the work of this run the last checkpoint holds; checkpoints count from the job's beginning."""
-    checkpoint, done = live.timed.checkpoint, live.timed.seconds - live.remaining
-    return (done + worked) // checkpoint * checkpoint - done if checkpoint else 0
