@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from berth.diagnostics import FieldPath, Severity, format_value
 from berth.plan.fleet import FleetPlan
-from berth.plan.kueue import ClusterQueuePlan
-from berth.rules.kueue import bounds
+from berth.plan.kueue import USAGE_BASED, ClusterQueuePlan
 from berth.rules.kueue.rule import FleetRule, ObjectRef
 
 Findings = Iterator[tuple[ObjectRef, FieldPath, str]]
@@ -45,10 +44,49 @@ def _usage_takes_effect(fleet: FleetPlan) -> Findings:
     if fleet.kueue is None or fleet.kueue.admission_fair_sharing is not None:
         return
     for queue in fleet.cluster_queues:
-        if queue.admission_mode == bounds.USAGE_BASED:
+        if queue.admission_mode == USAGE_BASED:
             message = (
-                f"'{bounds.USAGE_BASED}' has no effect without kueue.admissionFairSharing; write "
+                f"'{USAGE_BASED}' has no effect without kueue.admissionFairSharing; write "
                 "kueue.admissionFairSharing, or remove admissionScope"
+            )
+            yield _queue_ref(queue), ("admissionScope", "admissionMode"), message
+
+
+def _local_weights_take_effect(fleet: FleetPlan) -> Findings:
+    for queue in fleet.cluster_queues:
+        weights = dict.fromkeys(each.fair_share_weight for each in queue.local_queues)
+        if queue.admission_mode != USAGE_BASED and any(each is not None for each in weights):
+            message = (
+                "weights have no effect where local queues do not take turns by past use; write admissionScope: "
+                f"{{admissionMode: {USAGE_BASED}}}, or remove localQueueWeights"
+            )
+            yield _queue_ref(queue), ("localQueueWeights",), message
+
+
+def _half_life_takes_effect(fleet: FleetPlan) -> Findings:
+    """Kueue 0.19.2 clears past use at each sample where the half-life is 0, and charges nothing for an admission."""
+    if fleet.kueue is None or fleet.kueue.admission_fair_sharing is None:
+        return
+    for queue in fleet.cluster_queues:
+        if queue.admission_mode == USAGE_BASED and not fleet.kueue.admission_fair_sharing.half_life_seconds:
+            message = (
+                f"'{USAGE_BASED}' has no effect with usageHalfLifeTime: 0s, which keeps no past use; write a time "
+                "such as usageHalfLifeTime: 12h, or remove admissionScope"
+            )
+            yield _queue_ref(queue), ("admissionScope", "admissionMode"), message
+
+
+def _memory_decides(fleet: FleetPlan) -> Findings:
+    """Use is a sum of plain amounts: one byte of memory counts as much as one accelerator, unless weights differ."""
+    sharing = fleet.kueue.admission_fair_sharing if fleet.kueue is not None else None
+    if sharing is None or "memory" in sharing.resource_weights:
+        return
+    for queue in fleet.cluster_queues:
+        others = sorted({*queue.covered_resources} - {"memory", "pods"}, key=lambda name: name == "cpu")
+        if queue.admission_mode == USAGE_BASED and "memory" in queue.covered_resources and others:
+            message = (
+                f"past use is a sum in which a byte of memory counts as much as one {others[0]}, so memory alone "
+                "decides; write kueue.admissionFairSharing.resourceWeights: {memory: 0}"
             )
             yield _queue_ref(queue), ("admissionScope", "admissionMode"), message
 
@@ -69,5 +107,15 @@ RULES: tuple[FleetRule[FleetPlan], ...] = (
     FleetRule("borrow-with-fair-sharing", "API: ClusterQueuePreemption.borrowWithinCohort", _no_borrow_preemption),
     FleetRule("weight-without-fair-sharing", "API: ClusterQueue.fairSharing", _weights_take_effect, Severity.WARNING),
     FleetRule("mode-without-admission-fair-sharing", "API: admissionScope", _usage_takes_effect, Severity.WARNING),
+    FleetRule(
+        "mode-without-admission-fair-sharing",
+        "Kueue reconcileConsumedUsage",
+        _half_life_takes_effect,
+        Severity.WARNING,
+    ),
+    FleetRule("memory-decides", "Kueue CalculateUsage", _memory_decides, Severity.WARNING),
+    FleetRule(
+        "weight-without-fair-sharing", "API: LocalQueue.fairSharing", _local_weights_take_effect, Severity.WARNING
+    ),
     FleetRule("topology-switched-off", "Kueue's use of features.Enabled", _topology_gate_on),
 )

@@ -24,9 +24,19 @@ def _preference_needs_try_next(plan: ClusterQueuePlan) -> Iterator[FieldError]:
 
 
 def _check_weight(plan: ClusterQueuePlan | CohortPlan) -> Iterator[FieldError]:
+    yield from _weight_errors(("fairShareWeight",), plan.fair_share_weight)
+
+
+def _check_local_weights(plan: ClusterQueuePlan) -> Iterator[FieldError]:
+    """A weight applies to all local queues of a team, or of a namespace, so an equal one is reported once."""
+    weights = dict.fromkeys(each.fair_share_weight for each in plan.local_queues)
+    for value in weights:
+        yield from _weight_errors(("localQueueWeights",), value)
+
+
+def _weight_errors(path: FieldPath, value: float | None) -> Iterator[FieldError]:
     """A fair-share weight is 0, or a number above 0.000000001 with at most nine decimals."""
-    path: FieldPath = ("fairShareWeight",)
-    if (value := plan.fair_share_weight) is None:
+    if value is None:
         return
     if 0 < value <= bounds.MIN_WEIGHT:
         yield path, f"'{value:g}' is not a weight; write 0 (always last) or a number above 0.000000001"
@@ -50,6 +60,7 @@ CLUSTER_QUEUES: tuple[Rule[ClusterQueuePlan], ...] = (
         _preference_needs_try_next,
     ),
     Rule("bad-weight", "webhook validateFairSharing", _check_weight),
+    Rule("bad-weight", "API: LocalQueue.fairSharing", _check_local_weights),
 )
 
 COHORTS: tuple[Rule[CohortPlan], ...] = (

@@ -54,6 +54,10 @@ class SchedulingCycle:
         self.tree.cycle += 1
         self.tree.blocked_heads = []
         heads = [line.head() for line in list(self.tree.active_queues) if line.is_active()]
+        if self.tree.takes_turns:
+            for work in heads:
+                if work is not None:
+                    work.queue_state.note_turn(work)
         entries = [self.nominator.nominate(work) for work in heads if work is not None and not self._set_aside(work)]
         for entry in self._in_order(entries) if len(entries) > 1 else entries:
             self._process(entry)

@@ -132,6 +132,8 @@ class _TimedRun:
         self, setup: SchedulerSetup, timing: Timing, observer: Observer, is_over: Callable[[int], bool]
     ) -> None:
         self.simulator = Simulator(setup)
+        self.simulator.moment.has_clock = True
+        self.turn_at: float | None = None
         self.timing = timing
         self.observer = observer
         self.is_over = is_over
@@ -149,7 +151,7 @@ class _TimedRun:
         for timed in jobs:
             if self._run_until(timed.submitted):
                 return RunEnd(self.time)
-            self.time = timed.submitted
+            self._set_time(timed.submitted)
             live = self.live[timed.job.name] = LiveJob(timed, timed.seconds)
             self.observer.submitted(self.time, live)
             self._follow(self.simulator.submit(timed.job))
@@ -182,15 +184,27 @@ class _TimedRun:
 
     def _run_until(self, end: int | None) -> bool:
         """Process everything that comes, up to and including the second `end`; return whether the run is over."""
-        while self.coming and (end is None or self.coming[0][0] <= end):
+        while (is_due := bool(self.coming) and (end is None or self.coming[0][0] <= end)) or self._has_turn(end):
             if self.is_over(self.time):
                 return True
+            if self.turn_at is not None and self._has_turn(self.coming[0][0] if is_due else end):
+                self._set_time(int(self.turn_at))
+                self._follow(self.simulator.take_turns())
+                continue
             time, kind, _, name, version = heapq.heappop(self.coming)
             live = self.live.get(name)
             if live is not None and live.version == version:
-                self.time = time
+                self._set_time(time)
                 self._happen(kind, live)
         return self.is_over(self.time)
+
+    def _set_time(self, time: int) -> None:
+        self.time = time
+        self.simulator.moment.now = time
+
+    def _has_turn(self, before: int | None) -> bool:
+        """Return whether local queues may take turns, as time passes, before something happens."""
+        return before is not None and self.turn_at is not None and self.turn_at < before
 
     def _happen(self, kind: _Kind, live: LiveJob) -> None:
         name = live.timed.job.name
@@ -228,6 +242,7 @@ class _TimedRun:
 
     def _follow(self, events: list[JobEvent]) -> None:
         """Follow what a step of the simulator did."""
+        self.turn_at = self.simulator.next_turn()
         for event in events:
             live = self.live[event.workload.job.name]
             match event.kind:
