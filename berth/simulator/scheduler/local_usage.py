@@ -17,6 +17,8 @@ from msgspec.structs import replace
 from berth.simulator.scheduler.model import AdmissionFairSharing, Job
 from berth.simulator.scheduler.quota import QuotaState
 
+_ROUNDING = 1e-9
+
 
 class Moment(Struct):
     """The present second of a simulation. Without a clock it stays 0, as if no time passes between steps."""
@@ -115,21 +117,18 @@ class UsageLedger:
         local.past = self._weighed(amounts.items())
         local.gone += local.past
 
-    def note_turn(self, first: str, other: str, *, is_preferred: bool) -> None:
-        """Note that a local queue came before another one, if that depends on a time which is not known.
-
-        `is_preferred` is whether its job would come first with equal usage.
-        """
-        if self.doubt is None and not self.moment.has_clock:
-            excess = self._most_excess(self._sampled(first), self._sampled(other))
-            if excess > 0 or (excess == 0 and not is_preferred):
-                self.doubt = DoubtfulTurn(first, other)
+    def note_turn(self, first: str, other: str) -> None:
+        """Note that a local queue came before another one, if that depends on a time which is not known."""
+        is_open = self.doubt is None and not self.moment.has_clock
+        if is_open and self._most_excess(self._sampled(first), self._sampled(other)) > _ROUNDING:
+            self.doubt = DoubtfulTurn(first, other)
 
     def _most_excess(self, first: _LocalQueue, other: _LocalQueue) -> float:
         """Return by how much the usage of one local queue may be above that of another one, whatever time has passed.
 
         What a running job counts grows with its age from the penalty to all that it holds, and that of an earlier job
-        is never the smaller part. Of what jobs held that are gone, anything may be left.
+        is never the smaller part. Of what jobs held that are gone, anything may be left but nothing. So the most is not
+        reached, and 0 still leaves the order as it is.
         """
         if first.weight <= 0 or other.weight <= 0:
             return 0.0 if first.weight <= 0 and other.weight <= 0 else -math.inf

@@ -223,8 +223,7 @@ class QueueState:
             return
         for other in self.line.firsts():
             if other.local_queue != head.local_queue:
-                is_preferred = (-head.priority, head.arrival_order) < (-other.priority, other.arrival_order)
-                self.ledger.note_turn(head.local_queue, other.local_queue, is_preferred=is_preferred)
+                self.ledger.note_turn(head.local_queue, other.local_queue)
 
     def set_inadmissible(self, workload: SimulatedWorkload) -> None:
         """Set aside all jobs of a shape, in a BestEffortFIFO queue, until something changes."""
