@@ -29,50 +29,36 @@ def _no_borrow_preemption(fleet: FleetPlan) -> Findings:
 
 
 def _weights_take_effect(fleet: FleetPlan) -> Findings:
-    if fleet.kueue is None or fleet.kueue.fair_sharing is not None:
-        return
-    weights = [(_queue_ref(queue), queue.fair_share_weight) for queue in fleet.cluster_queues]
-    weights += [(("cohort", cohort.name), cohort.fair_share_weight) for cohort in fleet.cohorts if cohort.parent]
-    for ref, weight in weights:
-        if weight is not None:
-            remedy = "write kueue.fairSharing, or remove fairShareWeight"
-            message = f"'{weight:g}' has no effect without kueue.fairSharing; {remedy}"
-            yield ref, ("fairShareWeight",), message
-
-
-def _usage_takes_effect(fleet: FleetPlan) -> Findings:
-    if fleet.kueue is None or fleet.kueue.admission_fair_sharing is not None:
-        return
+    if fleet.kueue is not None and fleet.kueue.fair_sharing is None:
+        weights = [(_queue_ref(queue), queue.fair_share_weight) for queue in fleet.cluster_queues]
+        weights += [(("cohort", cohort.name), cohort.fair_share_weight) for cohort in fleet.cohorts if cohort.parent]
+        for ref, weight in weights:
+            if weight is not None:
+                remedy = "write kueue.fairSharing, or remove fairShareWeight"
+                message = f"'{weight:g}' has no effect without kueue.fairSharing; {remedy}"
+                yield ref, ("fairShareWeight",), message
     for queue in fleet.cluster_queues:
-        if queue.admission_mode == USAGE_BASED:
+        of_local_queues = (each.fair_share_weight for each in queue.local_queues)
+        written = next((each for each in of_local_queues if each is not None), None)
+        if written is not None and queue.admission_mode != USAGE_BASED:
             message = (
-                f"'{USAGE_BASED}' has no effect without kueue.admissionFairSharing; write "
-                "kueue.admissionFairSharing, or remove admissionScope"
-            )
-            yield _queue_ref(queue), ("admissionScope", "admissionMode"), message
-
-
-def _local_weights_take_effect(fleet: FleetPlan) -> Findings:
-    for queue in fleet.cluster_queues:
-        weights = dict.fromkeys(each.fair_share_weight for each in queue.local_queues)
-        if queue.admission_mode != USAGE_BASED and any(each is not None for each in weights):
-            message = (
-                "weights have no effect where local queues do not take turns by past use; write admissionScope: "
+                f"'{written:g}' has no effect where local queues do not take turns by past use; write admissionScope: "
                 f"{{admissionMode: {USAGE_BASED}}}, or remove localQueueWeights"
             )
             yield _queue_ref(queue), ("localQueueWeights",), message
 
 
-def _half_life_takes_effect(fleet: FleetPlan) -> Findings:
+def _usage_takes_effect(fleet: FleetPlan) -> Findings:
     """Kueue 0.19.2 clears past use at each sample where the half-life is 0, and charges nothing for an admission."""
-    if fleet.kueue is None or fleet.kueue.admission_fair_sharing is None:
+    sharing = fleet.kueue.admission_fair_sharing if fleet.kueue is not None else None
+    if fleet.kueue is None or (sharing is not None and sharing.half_life_seconds):
         return
+    without = "without kueue.admissionFairSharing; write kueue.admissionFairSharing"
+    if sharing is not None:
+        without = "with usageHalfLifeTime: 0s, which keeps no past use; write a time such as usageHalfLifeTime: 12h"
     for queue in fleet.cluster_queues:
-        if queue.admission_mode == USAGE_BASED and not fleet.kueue.admission_fair_sharing.half_life_seconds:
-            message = (
-                f"'{USAGE_BASED}' has no effect with usageHalfLifeTime: 0s, which keeps no past use; write a time "
-                "such as usageHalfLifeTime: 12h, or remove admissionScope"
-            )
+        if queue.admission_mode == USAGE_BASED:
+            message = f"'{USAGE_BASED}' has no effect {without}, or remove admissionScope"
             yield _queue_ref(queue), ("admissionScope", "admissionMode"), message
 
 
@@ -85,8 +71,8 @@ def _memory_decides(fleet: FleetPlan) -> Findings:
         others = sorted({*queue.covered_resources} - {"memory", "pods"}, key=lambda name: name == "cpu")
         if queue.admission_mode == USAGE_BASED and "memory" in queue.covered_resources and others:
             message = (
-                f"past use is a sum in which a byte of memory counts as much as one {others[0]}, so memory alone "
-                "decides; write kueue.admissionFairSharing.resourceWeights: {memory: 0}"
+                f"'{USAGE_BASED}' counts a byte of memory as much as one {others[0]}, so memory alone decides; write "
+                "kueue.admissionFairSharing.resourceWeights: {memory: 0}"
             )
             yield _queue_ref(queue), ("admissionScope", "admissionMode"), message
 
@@ -107,15 +93,6 @@ RULES: tuple[FleetRule[FleetPlan], ...] = (
     FleetRule("borrow-with-fair-sharing", "API: ClusterQueuePreemption.borrowWithinCohort", _no_borrow_preemption),
     FleetRule("weight-without-fair-sharing", "API: ClusterQueue.fairSharing", _weights_take_effect, Severity.WARNING),
     FleetRule("mode-without-admission-fair-sharing", "API: admissionScope", _usage_takes_effect, Severity.WARNING),
-    FleetRule(
-        "mode-without-admission-fair-sharing",
-        "Kueue reconcileConsumedUsage",
-        _half_life_takes_effect,
-        Severity.WARNING,
-    ),
     FleetRule("memory-decides", "Kueue CalculateUsage", _memory_decides, Severity.WARNING),
-    FleetRule(
-        "weight-without-fair-sharing", "API: LocalQueue.fairSharing", _local_weights_take_effect, Severity.WARNING
-    ),
     FleetRule("topology-switched-off", "Kueue's use of features.Enabled", _topology_gate_on),
 )

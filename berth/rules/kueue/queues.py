@@ -27,8 +27,9 @@ def _check_weight(plan: ClusterQueuePlan | CohortPlan) -> Iterator[FieldError]:
     yield from _weight_errors(("fairShareWeight",), plan.fair_share_weight)
 
 
-def _check_local_weights(plan: ClusterQueuePlan) -> Iterator[FieldError]:
-    """A weight applies to all local queues of a team, or of a namespace, so an equal one is reported once."""
+def _check_queue_weights(plan: ClusterQueuePlan) -> Iterator[FieldError]:
+    """A weight may be that of all local queues of a team, so an equal one is reported once."""
+    yield from _check_weight(plan)
     weights = dict.fromkeys(each.fair_share_weight for each in plan.local_queues)
     for value in weights:
         yield from _weight_errors(("localQueueWeights",), value)
@@ -59,8 +60,7 @@ CLUSTER_QUEUES: tuple[Rule[ClusterQueuePlan], ...] = (
         "CEL ClusterQueue.flavorFungibility; webhook validateFlavorFungibility",
         _preference_needs_try_next,
     ),
-    Rule("bad-weight", "webhook validateFairSharing", _check_weight),
-    Rule("bad-weight", "API: LocalQueue.fairSharing", _check_local_weights),
+    Rule("bad-weight", "webhook validateFairSharing; API: LocalQueue.fairSharing", _check_queue_weights),
 )
 
 COHORTS: tuple[Rule[CohortPlan], ...] = (
