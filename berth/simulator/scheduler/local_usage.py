@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from berth.simulator.scheduler.model import AdmissionFairSharing, Job
 from berth.simulator.scheduler.quota import QuotaState
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-6
+"""Below this, two usages or two times are the same."""
 
 
 class Moment(Struct):
@@ -157,7 +158,7 @@ class UsageLedger:
         if local is None:
             local = self._local_queues[name] = _LocalQueue(self.weights.get(name, 1.0))
         interval = self.rules.sampling_seconds
-        due = (self.moment.now - local.sampled) // interval
+        due = (self.moment.now - local.sampled + _ROUNDING) // interval
         if due > 0:
             self._pass(local, due * interval)
         return local
