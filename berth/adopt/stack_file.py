@@ -21,10 +21,11 @@ from berth.adopt.google.identities import needs_project_number
 from berth.adopt.google.monitoring import monitoring_section
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kept_cluster import kept_cluster_fleet
+from berth.adopt.kubernetes.capacity_buffers import add_buffers
 from berth.adopt.pools import AdoptedPool, read_pools
 from berth.adopt.queues import match_flavors, nominal_quota, read_cohorts, read_priorities
 from berth.adopt.reservations import reservation_key
-from berth.adopt.teams import platform_section, read_teams
+from berth.adopt.teams import platform_section, read_teams, team_of_namespace
 
 
 class AdoptedFleet(Struct, frozen=True):
@@ -66,6 +67,7 @@ def adopt(inventory: ClusterInventory, stack: str, kept: Collection[str] = ()) -
         "platform": platform_section(inventory),
     }
     team_entries, shared = read_teams(inventory, known, not_adopted)
+    add_buffers(inventory, team_entries, team_of_namespace(inventory), known, not_adopted)
     sections |= {"teams": team_entries, "clusterQueues": shared}
     number = inventory.rights.project_number if needs_project_number(team_entries) else None
     sections = ({"projectNumber": number} if number else {}) | sections

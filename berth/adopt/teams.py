@@ -44,7 +44,7 @@ def read_teams(
     inventory: ClusterInventory, known: PoolsByFlavor, not_adopted: list[NotAdopted]
 ) -> tuple[dict[str, StackEntry], dict[str, StackEntry]]:
     """Return the sections `teams` and `clusterQueues`."""
-    namespaces = _team_of_namespace(inventory)
+    namespaces = team_of_namespace(inventory)
     local_queues_by_queue: dict[str, list[ApiObject]] = {}
     for local_queue in inventory.objects_of_kind("LocalQueue"):
         local_queues_by_queue.setdefault(local_queue["spec"]["clusterQueue"], []).append(local_queue)
@@ -130,7 +130,7 @@ def _in_order(team: StackEntry) -> StackEntry:
 # --- owners -----------------------------------------------------------------------------------------------------------
 
 
-def _team_of_namespace(inventory: ClusterInventory) -> dict[str, str]:
+def team_of_namespace(inventory: ClusterInventory) -> dict[str, str]:
     """Return namespace → its team: the one that Berth's label names, else one with the namespace's name."""
     result: dict[str, str] = {}
     labelled = {

@@ -13,19 +13,21 @@ from msgspec import Struct, field
 
 from berth import catalog
 from berth.cost.prices import Prices
-from berth.plan.capacity import HeldPlan
+from berth.plan.capacity import HeldPlan, kept_nodes
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.nodes import Bounds
 from berth.plan.teams import TeamPlan
 
-POOL, RESERVATION, SYSTEM = "pool", "reservation", "system pool"
+POOL, RESERVATION, SYSTEM, BUFFER = "pool", "reservation", "system pool", "capacity buffer"
 
 
 class MachineCost(Struct, frozen=True):
     """Machines of one kind: an accelerator `pool`, the unused rest of a `reservation`, or the `system pool`.
 
-    `nodes` is the minimum and the maximum. `price` is that of one machine for an hour; for a compute class, of its most
-    expensive priority. It is None if the table has none, and `missing` are then the machine types without a price.
+    A standby `capacity buffer` is one of machines that GKE chooses, so it has no price.
+    `nodes` is the minimum, with those that capacity buffers keep running, and the maximum. `price` is that of one
+    machine for an hour; for a compute class, of its most expensive priority. It is None if the table has none, and
+    `missing` are then the machine types without a price.
     """
 
     kind: str
@@ -96,7 +98,8 @@ def fleet_cost(plan: FleetPlan, prices: Prices) -> FleetCost:
     clusters, pools = {worker.name: worker.plan for worker in plan.workers}, dict[str, MachineCost]()
     for pool in plan.pools:
         models = _provisioning_models(pool, clusters.get(pool.worker or "", plan))
-        pools[pool.name] = _machine_cost(POOL, pool.name, pool.machine_type, pool.capacity, pool.nodes, models, prices)
+        nodes = _with_kept_nodes(plan, pool)
+        pools[pool.name] = _machine_cost(POOL, pool.name, pool.machine_type, pool.capacity, nodes, models, prices)
     by_flavor = _accelerator_prices(plan, pools)
     teams = {team.name: _team_cost(team, by_flavor) for team in plan.teams}
     return FleetCost(prices, tuple(_paid_machines(plan, pools, prices)), teams, by_flavor)
@@ -119,6 +122,10 @@ def _paid_machines(plan: FleetPlan, pools: Mapping[str, MachineCost], prices: Pr
             fixed = (pool.nodes_per_zone or 0) * max(1, len(pool.zones))
             nodes = pool.total_nodes or Bounds(min=fixed, max=fixed)
             yield _machine_cost(SYSTEM, prefix + pool.name, pool.machine_type, model, nodes, None, prices)
+    for team in plan.teams:
+        for buffer in (each for each in team.buffers if each.is_standby):
+            family = buffer.settings.machine_family or "any"
+            yield MachineCost(BUFFER, f"{team.name}/{buffer.name}", family, "standby", Bounds(min=0, max=0), None)
 
 
 _ProvisioningModel = tuple[str, str, Fraction]
@@ -164,6 +171,12 @@ def _gpus_per_node(pool: PoolPlan) -> Fraction:
     if machine := catalog.machines().get(pool.machine_type):
         return Fraction(machine.accelerators)
     return Fraction(pool.accelerators.max, pool.nodes.max) if pool.nodes.max else Fraction(1)
+
+
+def _with_kept_nodes(plan: FleetPlan, pool: PoolPlan) -> Bounds:
+    """Return how many nodes a pool can have, of which capacity buffers keep some running that nobody uses."""
+    kept = kept_nodes((each for team in plan.teams for each in team.buffers), pool.name)
+    return Bounds(min=max(pool.nodes.min, min(kept, pool.nodes.max)), max=pool.nodes.max)
 
 
 def _unused_reserved_nodes(held: HeldPlan, pools: Iterable[PoolPlan]) -> Bounds:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from berth.cost.changes import TEAM, compare_costs
-from berth.cost.fleet import CostTotal, FleetCost
+from berth.cost.fleet import BUFFER, CostTotal, FleetCost
 from berth.diagnostics import join_words
 from berth.document import Block, Change, Note, Table
 
@@ -37,6 +37,8 @@ def missing_price_lines(cost: FleetCost) -> Iterator[str]:
         hint = cost.prices.suggestion(machine_type)
         where = f"{machine_type} {capacity}"
         yield f"{cost.prices.file} has no price for {where}; not counted: {join_words(machines)}{hint}"
+    if standby := [machine.label for machine in cost.unpriced if machine.kind == BUFFER]:
+        yield f"GKE chooses the machines of standby buffers, which cost their disks; not counted: {join_words(standby)}"
 
 
 def cost_blocks(cost: FleetCost) -> Iterator[Block]:

@@ -31,6 +31,7 @@ def changes_document(changes: Changes) -> Iterator[Block]:
     yield Lines("Teams", list(_team_lines(changes.entitlements)))
     yield from _quota_tables(changes.entitlements)
     yield Lines("Guarantees in time", [each.text for each in changes.entitlements.calendar], whole=True)
+    yield Lines("Capacity buffers", [each.text for each in changes.entitlements.buffers], whole=True)
     yield Lines("Who can preempt whom", list(_preemption_lines(changes.entitlements)))
     yield from _worker_tables(changes)
     yield Lines("Stacks that use this cluster", list(map(diff_text.describe_referrer, changes.referrers)), whole=True)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from berth.diff.in_time.compare import CalendarChange, compare_calendars
 from berth.diff.kinds import ChangeKind
+from berth.diff.pools import BufferChange, compare_buffers
 from berth.diff.priorities import (
     PriorityChange,
     QueueRename,
@@ -131,6 +132,7 @@ class QuotaChanges(Struct, frozen=True):
     stops: tuple[StopChange, ...] = ()
     likely_renames: tuple[QueueRename, ...] = ()
     calendar: tuple[CalendarChange, ...] = ()
+    buffers: tuple[BufferChange, ...] = ()
 
 
 def compare_fleet_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> QuotaChanges:
@@ -177,6 +179,7 @@ def compare_quotas(
         likely_renames=tuple(find_likely_renames(old, new)),
         priority_order=priority_order(old, new),
         calendar=tuple(compare_calendars(old, new)),
+        buffers=tuple(compare_buffers(old, new)),
     )
 
 

@@ -61,6 +61,7 @@ def headline(changes: Changes) -> str:
         for each in quota_changes.flavors
         if each.spare.delta < 0
     ]
+    losses += [each.text for each in quota_changes.buffers if each.less]
     losses += [describe_priority_order(quota_changes.priority_order)] if quota_changes.priority_order else []
     losses += [*_priority_class_parts(changes.objects), *_worker_and_resource_parts(changes)]
     entries = [("workload", each.workload, each.what) for each in changes.workloads]
@@ -74,6 +75,7 @@ def headline(changes: Changes) -> str:
         for each in quota_changes.flavors
         if each.spare.delta > 0
     ]
+    gains += [each.text for each in quota_changes.buffers if not each.less]
     parts = [*losses, *gains, *_closing_parts(changes), *_warning_parts(changes)]
     if not parts:
         parts.append("nothing changes" if changes.is_empty else "no team gains or loses, and nothing is replaced")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from berth.manifests import isolation, roles
+from berth.manifests.serving import capacity_buffers
 from berth.names import berth_labels
 from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.policies import (
@@ -122,6 +123,9 @@ def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterat
             yield "secrets", secrets_volume(team, namespace_plan, team.identity)
     for template in team.claim_templates:
         yield f"claims-{template.name}", claim_template(team, namespace_plan, template)
+    for buffer in team.buffers:
+        if buffer.namespace == namespace_plan.name:
+            yield from capacity_buffers.buffer_manifests(buffer, labels)
     if team.groups:
         yield "submitters", roles.team_binding(roles.SUBMITTER, team.groups, namespace_plan.name, labels)
         if namespace_plan.serving:

@@ -13,14 +13,20 @@ from berth.text import abbreviate_names
 
 def cohort_table(plan: FleetPlan) -> Table:
     """Return the cohorts; with quotas if cohorts form a tree or have quota of their own."""
+    tree, flavors = QuotaTree.from_plan(plan), {flavor.name: flavor for flavor in plan.flavors}
     queues: dict[str | None, list[str]] = {}
+    borrowing: set[str | None] = set()
     for queue in plan.cluster_queues:
         queues.setdefault(queue.cohort, []).append(queue.name)
+        if any(node.potential_available > node.guaranteed for node in tree.queue_nodes(queue.name).values()):
+            borrowing.add(queue.cohort)
     members = {cohort.name: abbreviate_names(queues.get(cohort.name, [])) for cohort in plan.cohorts}
     if not any(cohort.parent or cohort.resource_groups for cohort in plan.cohorts):
-        names = [[cohort.name, members[cohort.name] or "–"] for cohort in plan.cohorts]
+        names = [
+            [name, (shared or "–") + ("" if name in borrowing or not shared else ": none of them can borrow")]
+            for name, shared in members.items()
+        ]
         return Table("Cohorts", ("cohort", "queues that share idle quota"), names)
-    tree, flavors = QuotaTree.from_plan(plan), {flavor.name: flavor for flavor in plan.flavors}
     rows: list[list[str]] = []
     for depth, cohort in _in_order(plan):
         name, nodes = "  " * depth + cohort.name, tree.cohort_nodes(cohort.name)

@@ -10,6 +10,7 @@ from berth.diagnostics import join_words
 from berth.document import Block, Cell, Heading, Lines, Note, Share, Table
 from berth.evaluate import Evaluation
 from berth.overview.calendar import calendar_blocks
+from berth.overview.capacity_buffers import buffer_table
 from berth.overview.cohorts import cohort_table
 from berth.overview.dynamic_slices import shape_table
 from berth.overview.forms import form_lines
@@ -48,6 +49,7 @@ def _plan_blocks(plan: FleetPlan) -> Iterator[Block]:
     yield Lines("Spare machines", [spare_text(flavor) for flavor in plan.flavors if flavor.spare])
     yield pool_table(plan)
     yield shape_table(plan)
+    yield buffer_table(plan)
     rows = [
         [each.name, str(number), provisioning_model(priority), priority_machine(priority)]
         for each in plan.compute_classes

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from berth.document import Block, Heading, Lines, Table
 from berth.overview.dynamic_slices import lost_shapes
 from berth.overview.losses import BrokenGuarantee, FlavorLoss, Losses
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
+from berth.planner.queueing.preemption import describe_rules, preemption_rules
 
 _EFFECTIVE_QUOTAS = 20
 """The minor of Kueue 0 from which the scheduler can use effective quotas (KEP-10270)."""
@@ -149,9 +152,12 @@ def _of_machines_left(plan: FleetPlan, loss: FlavorLoss) -> Iterator[str]:
             f"{flavor.name}: no machine is spare, and {loss.missing} guaranteed {flavor.noun} have none. Jobs that run "
             "elsewhere keep running; those that lost pods wait."
         )
-    reclaiming = [queue.name for queue in queues if queue.preemption.reclaim_within_cohort != "Never"]
-    if loss.missing and reclaiming:
-        yield f"{flavor.name}: {', '.join(reclaiming)} can take their guarantee back from borrowers, who pay first."
+    reclaiming = [
+        replace(each, flavors=())
+        for each in preemption_rules(plan)
+        if each.rule == "reclaimWithinCohort" and flavor.name in each.flavors and loss.missing
+    ]
+    yield from (f"{flavor.name}: {text}, who pay first." for text in describe_rules(reclaiming))
     others = {entry.flavor for queue in queues for entry in queue.flavors} - {flavor.name}
     if others:
         yield f"{flavor.name}: jobs of queues that also have {', '.join(sorted(others))} may be admitted there."

@@ -1,4 +1,4 @@
-"""Plan the flavors of described pools, and the queues of one team on them, in a cluster of others."""
+"""Plan Kueue, the flavors of described pools, and the queues of one team on them, in a cluster of others."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from berth.diagnostics import FieldPath, Problem, Problems
 from berth.parts.context import part_context, part_problems
 from berth.plan.admission_checks import AdmissionCheckPlan, ProvisioningConfigPlan
 from berth.plan.capacity import TimedGuarantee
-from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
+from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from berth.plan.teams import TeamPlan
+from berth.planner.cluster.controllers import KUEUE_RELEASE, controller_charts, kueue_configuration
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import berth_capacity_taints, derive_pools
 from berth.planner.queueing.admission_checks import plan_checks
@@ -23,7 +24,7 @@ from berth.planner.queueing.priorities import plan_priorities
 from berth.planner.queueing.queues import plan_cluster_queues
 from berth.planner.queueing.quota_tree import accelerator_quotas
 from berth.planner.queueing.windows import planned_calendar
-from berth.rules.kueue import OBJECT_RULES
+from berth.rules.kueue import OBJECT_RULES, configuration_violations
 from berth.rules.kueue.rule import find_violations
 from berth.validation import capacity, reachability, resource_rates
 from berth.validation.every_instant import at_every_instant
@@ -31,6 +32,8 @@ from berth.validation.quota_claims import collect_claims
 
 _SECTIONS: Final = ("pools", "flavors", "priorities", "protect")
 """Arguments that are keys of a fleet."""
+_CLUSTER_QUEUES: Final = 256
+"""The cluster queues that Kueue's manager is sized for where they are not known."""
 
 
 class QueuesPart(Struct, frozen=True, kw_only=True):
@@ -68,15 +71,7 @@ def _plan_queues(name: str, arguments: Mapping[str, Any], known_problems: Sequen
         cohort = {"cohort": arguments["cohort"]} if "cohort" in arguments else {}
         sections["cohorts"] = {arguments["cohort"]: {}} if cohort else {}
         sections["teams"] = {str(team): {**cohort, "queues": arguments.get("queues")}}
-    named = dict.fromkeys(_reservations(arguments.get("pools")))
-    context = part_context(
-        name,
-        sections,
-        path,
-        known_problems,
-        named_reservations={each: each for each in named},
-        cluster_of_others=True,
-    )
+    context = _context(name, sections, path, known_problems)
     part = _plan(context)
     _check(context, part)
     return replace(part, problems=part_problems(context.problems.entries, path))
@@ -90,6 +85,44 @@ def plan_priority_classes(
     context = part_context(name, sections, (), known_problems, cluster_of_others=True)
     planned = plan_priorities(context)
     return planned, part_problems(context.problems.entries, ())
+
+
+def plan_controllers(
+    name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()
+) -> tuple[tuple[ChartPlan, ...], tuple[Problem, ...]]:
+    """Plan `kueue` and `jobset`, and return their charts with what is wrong.
+
+    Kueue counts the network devices of the `pools` and is sized for their nodes. It holds jobs without a queue name in
+    no namespace but those of a selector: the namespaces of teams are not known.
+    """
+    sections = {key: arguments[key] for key in ("kueue", "jobset", "pools", "flavors") if key in arguments}
+    context = _context(name, sections, (), known_problems)
+    pools = derive_pools(context, {})
+    devices = [one for each in plan_flavors(context, pools).values() for one in each.claimed]
+    kueue = kueue_configuration(context, devices)
+    if kueue is not None:
+        if kueue.manage_jobs_without_queue_name and kueue.managed_namespaces is None:
+            message = "is missing; without it Kueue would hold the jobs of every namespace, also those of GKE itself"
+            context.problems.fault("missing-key", ("kueue", "managedJobsNamespaceSelector"), message)
+        for found in configuration_violations(kueue, context.spec.kueue.version or KUEUE_RELEASE[0]):
+            context.problems.entries.append(Problem(found.severity, found.code, ("kueue", *found.path), found.message))
+    charts = controller_charts(context, kueue, _CLUSTER_QUEUES, [each.hardware.nodes.max for each in pools.values()])
+    return charts, part_problems(context.problems.entries, ())
+
+
+def _context(
+    name: str, sections: Mapping[str, Any], path: FieldPath, known_problems: Sequence[Problem]
+) -> PlanningContext:
+    """Return the context of a part whose pools may name reservations of any owner."""
+    named = dict.fromkeys(_reservations(sections.get("pools")))
+    return part_context(
+        name,
+        sections,
+        path,
+        known_problems,
+        named_reservations={each: each for each in named},
+        cluster_of_others=True,
+    )
 
 
 def _reservations(pools: object) -> Iterator[str]:

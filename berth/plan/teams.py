@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
-from berth.plan.capacity import TimedGuarantee
+from berth.plan.capacity import CapacityBufferPlan, TimedGuarantee
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import ClaimTemplatePlan, ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
 from berth.plan.policies import DEFAULT_MAX_GRACE
@@ -176,6 +176,7 @@ class TeamPlan(Struct, frozen=True, kw_only=True):
     settings: TeamSettings = NO_TEAM_SETTINGS
     formerly: str | None = None
     claim_templates: tuple[ClaimTemplatePlan, ...] = ()
+    buffers: tuple[CapacityBufferPlan, ...] = ()
 
     @property
     def key(self) -> str:

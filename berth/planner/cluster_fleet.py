@@ -29,6 +29,7 @@ from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.queueing.windows import planned_calendar
 from berth.planner.tenancy import access, policies, teams
+from berth.planner.tenancy.capacity_buffers import with_buffers
 from berth.planner.tenancy.exclusive import exclusive_domains
 from berth.planner.tenancy.run_limits import run_limits
 
@@ -95,6 +96,7 @@ def plan_cluster_fleet(
         queue_flavors,
         run_limits(queue_plans, checks),
     )
+    team_plans = with_buffers(context, team_plans, planned_pools, flavor_plans, queue_plans)
     existing_cluster = existing.existing_cluster_plan(context, machines.pools)
     requests, multi_networking = {name: pool.request for name, pool in machines.pools.items()}, bool(machines.networks)
     account = gke.planned_node_account(context)

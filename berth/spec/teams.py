@@ -20,6 +20,7 @@ from berth.spec.base import (
 )
 from berth.spec.cluster import Recurrence
 from berth.spec.core import AfterValidator, Handler, SchemaBuilder, with_json_schema
+from berth.spec.machines.capacity_buffers import CapacityBufferSpec
 from berth.spec.model import Field
 from berth.spec.sentences import key_sentences
 from berth.spec.tenancy import TenancySpec
@@ -224,6 +225,8 @@ class TeamSpec(TenancySpec):
     """The cohort of all queues of the team."""
     queues: Section[QueueName, Annotated[QueueSpec, CompletedByDefaults()]] = Field(default_factory=dict)
     """Cluster queues of the team by name."""
+    capacity_buffers: Section[DnsLabel, CapacityBufferSpec] = Field(default_factory=dict)
+    """Room that GKE keeps on nodes for pods of the team's services, by name (docs/serving.md#capacity-buffers)."""
 
 
 class TeamKeys:

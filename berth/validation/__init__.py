@@ -16,6 +16,7 @@ from berth.rules.kueue.rule import ObjectRef
 from berth.validation import advice, capacity, reachability
 from berth.validation.bucket_mounts import check_bucket_mounts
 from berth.validation.capacity import check_accelerator_addresses
+from berth.validation.capacity_buffers import warn_emptied_buffers
 from berth.validation.eligibility import check_eligibility
 from berth.validation.in_time import check_reserved_times
 from berth.validation.multikueue import note_one_worker_per_job, worker_path
@@ -51,6 +52,7 @@ COMPLETENESS_CHECKS: tuple[Check, ...] = (
     check_resource_rates,
     check_eligibility,
     check_bucket_mounts,
+    warn_emptied_buffers,
     advice.warn_idle_capacity,
     advice.warn_sharing,
     advice.warn_teams_without_queues,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from berth.diagnostics import Problems, join_words
+from berth.plan.capacity import kept_accelerators
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import FlavorPlan
@@ -25,7 +26,8 @@ def warn_idle_capacity(claims: QuotaClaims[FleetQuotas], problems: Problems) -> 
     ceilings = claims.tree.ceilings(plan.cluster_queues)
     for flavor in plan.flavors:
         usable = ceilings.get(flavor.name, 0)
-        idle = flavor.shared - usable
+        kept = kept_accelerators((each for team in plan.teams for each in team.buffers), flavor.name)
+        idle = flavor.shared - kept - usable
         if flavor.capacity.max and not flavor.shared:
             message = f"all {flavor.capacity.max} {flavor.noun} of flavor '{flavor.name}' are spare, so no job can use "
             message += "them; write fewer spares"

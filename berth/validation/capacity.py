@@ -169,10 +169,13 @@ def check_provisioning_room(claims: FleetQuotaClaims, problems: Problems) -> Non
     limits = {limit.resource: limit.maximum for limit in provisioning.limits}
     for resource, unit in (("cpu", "cores"), ("memory", "GB")):
         requested = sum(_node_resources(plan, flavor, resource) for flavor in plan.flavors)
+        standby = _standby_resources(plan, resource)
+        requested += standby
         if requested > limits[resource]:
+            also = f", with {standby} {unit} of standby buffers," if standby else ","
             message = (
                 f"'{limits[resource]}' {unit} is less than the {requested} {unit} of the nodes that guarantees and "
-                f"minimum sizes need, without the system pool; write max: {requested} or more"
+                f"minimum sizes need{also} without the system pool; write max: {requested} or more"
             )
             report = problems.fault if isinstance(cluster, ClusterPlan) else problems.warning
             report("auto-provisioning-limit", ("cluster", "nodeAutoProvisioning", resource), message)
@@ -187,6 +190,13 @@ def _node_resources(plan: FleetPlan, flavor: FlavorPlan, resource: str) -> int:
         for pool in pools
     ]
     return ceil(count * max(rates, default=Fraction(0)))
+
+
+def _standby_resources(plan: FleetPlan, resource: str) -> int:
+    """Return the cores or GB that standby buffers keep, which count as those of other nodes."""
+    per_unit = 1000 if resource == "cpu" else 2**30
+    standby = [each for team in plan.teams for each in team.buffers if each.is_standby]
+    return ceil(sum(Fraction(each.requests.get(resource, 0) * (each.units or 0), per_unit) for each in standby))
 
 
 def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:

@@ -9,8 +9,10 @@ from pulumi_kubernetes.helm.v3 import Release
 
 from berth.manifests.releases import release
 from berth.manifests.serving.webhooks import webhook_patches
+from berth.parts.queues import plan_controllers
 from berth.plan.kueue import ChartPlan
 
+from ..arguments.controllers import ControllersArgs
 from ..kubernetes import KubernetesObject, cluster_options
 from ..options import resource_options
 
@@ -28,7 +30,7 @@ class Controllers(pulumi.ComponentResource):
     it or run `helm uninstall`. JobSet's CRD is in its chart's `crds` folder, which Helm never upgrades.
 
     `serving` are the only namespaces in which Kueue's webhooks for pods and services are called; None leaves them as in
-    the chart.
+    the chart. A fleet passes the plans of its charts in the place of arguments.
     """
 
     releases: dict[str, Release]
@@ -37,7 +39,7 @@ class Controllers(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        plan: Sequence[ChartPlan],
+        args: ControllersArgs | Sequence[ChartPlan],
         *,
         cluster: pulumi.Resource | None = None,
         runs_on: Sequence[pulumi.Resource] = (),
@@ -45,6 +47,12 @@ class Controllers(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Controllers", name, None, opts)
+        if isinstance(args, ControllersArgs):
+            given = args.given(name)
+            plan, problems = plan_controllers(name, given.plain, given.problems)
+            args.check(self, name, problems)
+        else:
+            plan = args
         self.releases = {}
         for chart in plan:
             waits_for = list(self.releases.values())[-1:] or runs_on

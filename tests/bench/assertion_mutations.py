@@ -21,6 +21,7 @@ from berth.evaluate import Evaluation, evaluate_changed
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorQuotasPlan, PreemptionPlan, QuotaLimits
 from berth.simulator.fleet import build_simulated_fleet
+from berth.simulator.scheduler.build_queues import build_queues
 from berth.simulator.scheduler.model import (
     RUNNING,
     ClusterQueue,
@@ -29,6 +30,7 @@ from berth.simulator.scheduler.model import (
     FlavorResource,
     SchedulerSetup,
 )
+from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode
 from tests.stack_files import ALL_STACKS, ROOT, evaluation
 
 _POLICIES = {
@@ -167,16 +169,21 @@ def _priorities(written: Mapping[str, Mapping[str, Any]]) -> Iterator[Mutation]:
 def decisive_setup(plan: FleetPlan) -> object:
     """Return all that the simulator reads of a plan, without what cannot change a decision.
 
-    Without effect are: limits that no amount in the tree of cohorts reaches; lending and reclaiming of flavors that no
-    other queue of the tree may borrow, or of which all that others may borrow is the cohort's own; borrowing of those
-    that nobody else has; everything about a held queue without a cohort; preemption while borrowing for a queue
-    that borrows nothing; whether the search goes on after a flavor, if it borrows none before the last or preempts
-    nobody; and the values of priorities beyond their order.
+    Without effect are: limits that no amount in the tree of cohorts reaches, or that the limits of others keep out of
+    reach; lending and reclaiming of flavors that no other queue of the tree may borrow, or of which all that others may
+    borrow is the cohort's own; borrowing of those that nobody else has; everything about a held queue without a cohort;
+    preemption while borrowing for a queue that borrows nothing; whether the search goes on after a flavor, if it
+    borrows none before the last or preempts nobody; and the values of priorities beyond their order.
     """
     fleet = build_simulated_fleet(plan)
     ranks = sorted(set(fleet.priorities.values()) | {fleet.default_priority})
     ranked = {name: ranks.index(value) for name, value in fleet.priorities.items()}
-    return _Trees(fleet.setup).decisive(), ranked, ranks.index(fleet.default_priority), fleet.local_queues
+    return decisive(fleet.setup), ranked, ranks.index(fleet.default_priority), fleet.local_queues
+
+
+def decisive(setup: SchedulerSetup) -> SchedulerSetup:
+    """Return a setup without what cannot change a decision, but for priorities; tests look for a difference."""
+    return _Trees(setup).decisive()
 
 
 class _Trees:
@@ -184,6 +191,8 @@ class _Trees:
 
     def __init__(self, setup: SchedulerSetup) -> None:
         self.setup = setup
+        queues, _ = build_queues(setup)
+        self.nodes = {node.name: node for each in queues.values() for node in _subtree(each.node.root())}
         self.parents = {cohort.name: cohort.parent for cohort in setup.cohorts}
         self.totals: defaultdict[tuple[str, FlavorResource], int] = defaultdict(int)
         self.sharers: Counter[tuple[str, str]] = Counter()
@@ -224,14 +233,41 @@ class _Trees:
                 borrowing_limit=_unless(limits.borrowing_limit, others) if others else None,
                 lending_limit=_unless(limits.lending_limit, most) if is_borrowed else None,
             )
-            if self._is_flat(top) and isinstance(member, ClusterQueue) and self.sharers[top, cell[0]] > 1:
+            if self.sharers[top, cell[0]] < 2 or self.setup.fair_strategies is not None or top not in self.parents:
+                continue
+            if not self._is_flat(top):
+                own[cell] = self._reached_in_tree(self.nodes[member.name].quota_state(cell), limits, is_borrowed)
+            elif isinstance(member, ClusterQueue):
                 reached = self._reached(member, cell)
                 own[cell] = reached if is_borrowed else structs.replace(reached, lending_limit=None)
         return own
 
     def _is_flat(self, top: str) -> bool:
-        """Whether a tree is one cohort with its queues, without the shares of fair sharing."""
-        return self.setup.fair_strategies is None and top in self.parents and top not in self.parents.values()
+        """Whether a tree is one cohort with its queues."""
+        return top not in self.parents.values()
+
+    def _reached_in_tree(self, state: QuotaState, limits: QuotaLimits, is_borrowed: bool) -> QuotaLimits:
+        """Return the limits of a queue or cohort in a tree of several levels that can be reached.
+
+        A borrowing limit is not, above all that is there beyond it, or that its own queues can use. A lending limit of
+        a child of the root is not, above what the other children can take beyond what they give.
+        """
+        parent = state.parent
+        if parent is None:
+            return QuotaLimits(nominal=limits.nominal)
+        kept, own = state.local_quota, state.subtree_quota
+        most = max(0, min(kept + parent.ceiling, _most_below(state)) - own)
+        lending = limits.lending_limit
+        if parent.parent is None:
+            siblings = [child.quota_state(state.flavor_resource) for child in parent.node.children]
+            others = [each for each in siblings if each is not state]
+            taken = sum(_most(each) - each.local_quota - (each.subtree_quota - each.local_quota) for each in others)
+            lending = min(_number(lending, own), max(0, taken - parent.nominal))
+        return QuotaLimits(
+            nominal=limits.nominal,
+            borrowing_limit=min(most, _number(limits.borrowing_limit, most)),
+            lending_limit=lending if is_borrowed else None,
+        )
 
     def _reached(self, queue: ClusterQueue, cell: FlavorResource) -> QuotaLimits:
         """Return the limits of a queue that can be reached: what others lend, and what others may borrow together."""
@@ -280,6 +316,29 @@ class _Trees:
         if len(flavors) == 1:
             fungibility = FlavorFungibility()
         return structs.replace(queue, preemption=policies, fungibility=fungibility, quotas=self._quotas(queue))
+
+
+_ENDLESS = 10**15
+
+
+def _subtree(node: QuotaTreeNode) -> Iterator[QuotaTreeNode]:
+    yield node
+    for child in node.children:
+        yield from _subtree(child)
+
+
+def _most(state: QuotaState) -> int:
+    """Return what a queue or cohort can use at most by its own limit and those below it."""
+    limit = state.borrowing_limit
+    return min(_most_below(state), _ENDLESS if limit is None else state.subtree_quota + limit)
+
+
+def _most_below(state: QuotaState) -> int:
+    """Return what the queues of a cohort can use at most of it by their own limits."""
+    if not state.node.children:
+        return _ENDLESS if state.flavor_resource in state.node.quotas else 0
+    children = [child.quota_state(state.flavor_resource) for child in state.node.children]
+    return sum(max(0, _most(each) - each.local_quota) for each in children)
 
 
 def _number(limit: int | None, without: int) -> int:

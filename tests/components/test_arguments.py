@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import pulumi
@@ -20,6 +21,7 @@ from berth.plan.gke import ClusterPlan
 from berth.registration import provider_inputs
 from components.arguments.base import ComponentArguments
 from components.arguments.cluster import ClusterArgs
+from components.arguments.controllers import ControllersArgs
 from components.arguments.flavors import FlavorsArgs
 from components.arguments.network import NetworkArgs
 from components.arguments.node_pool import NodePoolArgs
@@ -31,6 +33,7 @@ from components.gke.cluster import Cluster
 from components.gke.network import Network
 from components.gke.node_pool import NodePool
 from components.gke.reservation import Reservation
+from components.kueue.controllers import Controllers
 from components.kueue.flavors import Flavors
 from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
@@ -387,6 +390,88 @@ def test_queues_that_promise_more_than_the_pools_have_are_refused() -> None:
     assert line.startswith("queues.train.flavors[0].guaranteed: ")
 
 
+def releases(arguments: ControllersArgs, **options: Any) -> list[tuple[str, Mapping[str, Any], Sequence[str]]]:
+    """Name, inputs and dependencies of the releases, in the order of their registration."""
+    result = registered(lambda opts: Controllers("lab", arguments, opts=opts, **options))
+    return [(each.name, each.inputs, each.dependencies) for each in result.resources if each.type.endswith(":Release")]
+
+
+def configuration(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    return json.loads(inputs["values"]["managerConfig"]["controllerManagerConfigYaml"])
+
+
+def test_kueue_is_installed_after_jobset_as_in_a_fleet_but_for_the_namespaces_of_teams() -> None:
+    fleet = evaluate_values("lab", {"project": "acme-ml", "region": "us-central1", "pools": {"l4": GPUS}}).fleet_plan
+    assert fleet is not None
+    (jobset, jobset_inputs, _), (kueue, inputs, dependencies) = releases(ControllersArgs())
+    assert (jobset, kueue) == ("lab-jobset", "lab-kueue")
+    assert any(urn.endswith("::lab-jobset") for urn in dependencies)
+    theirs = {each.name: each for each in fleet.charts}
+    for each in (jobset_inputs, inputs):
+        mine = theirs[each["name"]]
+        assert (each["chart"], each["version"], each["namespace"]) == (mine.chart, mine.version, mine.namespace)
+    own, of_fleet = configuration(inputs), configuration({"values": theirs["kueue"].values})
+    assert {key for key in own.keys() | of_fleet.keys() if own.get(key) != of_fleet.get(key)} == {
+        "manageJobsWithoutQueueName",
+        "managedJobsNamespaceSelector",
+    }
+    # A selector by the label of Berth's teams would leave jobs of every other namespace suspended forever.
+    assert (own["manageJobsWithoutQueueName"], own.get("managedJobsNamespaceSelector")) == (False, None)
+
+
+def test_kueue_counts_the_devices_of_pools_that_name_a_reservation_and_is_sized_for_their_nodes() -> None:
+    pool = {
+        "machine_type": "a4-highgpu-8g",
+        "nodes": 1000,
+        "zone": "us-central1-b",
+        "networking": "dranet",
+        "capacity": {"reservation": "theirs"},
+    }
+    (_, inputs, _), (_, small, _) = (releases(ControllersArgs(pools=each))[1] for each in ({"b200": pool}, {}))
+    assert configuration(inputs)["resources"]["deviceClassMappings"] == [
+        {"name": "mrdma.google.com/devices", "deviceClassNames": ["mrdma.google.com"]}
+    ]
+    memory = [
+        each["values"]["controllerManager"]["manager"]["resources"]["limits"]["memory"] for each in (inputs, small)
+    ]
+    assert memory == ["4Gi", "1Gi"]
+
+
+def test_an_installed_controller_is_left_alone_and_a_mirror_is_used() -> None:
+    (kueue,) = releases(ControllersArgs(kueue={"chart": "oci://mirror/kueue"}, jobset={"existing": True}))
+    assert (kueue[0], kueue[1]["chart"]) == ("lab-kueue", "oci://mirror/kueue")
+    (jobset,) = releases(ControllersArgs(kueue={"existing": True}))
+    assert jobset[0] == "lab-jobset"
+
+
+_HOLDS: Mapping[str, Any] = {"manage_jobs_without_queue_name": True}
+
+
+@pytest.mark.parametrize(
+    ("kueue", "line"),
+    [
+        (_HOLDS, "kueue.managed_jobs_namespace_selector: is missing; without it Kueue would hold the jobs of every "),
+        ({"version": "0.9.1"}, "kueue.version: "),
+        ({"feature_gates": {"TopologyAwareSchedulin": True}}, "kueue.feature_gates.TopologyAwareSchedulin: "),
+        ({"version": "0.15.3", "feature_gates": {"KueueDRAIntegration": True}}, "kueue.feature_gates.KueueDRAInt"),
+        ({"integrations": {"frameworks": ["batch/jobs"]}}, "kueue.integrations.frameworks[0]: "),
+        ({"managed_jobs_namespace_selector": {"match_labels": {}}}, "kueue.managed_jobs_namespace_selector: "),
+        ({"fair_sharin": {}}, "kueue.fair_sharin: unknown key 'fair_sharin'; did you mean 'fair_sharing'?"),
+    ],
+)
+def test_what_kueue_would_refuse_is_a_fault_of_its_component(kueue: Mapping[str, Any], line: str) -> None:
+    first, *lines = refused(lambda opts: Controllers("lab", ControllersArgs(kueue=kueue), opts=opts))
+    assert (first, len(lines)) == ("Controllers 'lab' is refused:", 1)
+    assert lines[0].startswith(line), lines
+
+
+def test_jobs_without_a_queue_name_are_held_in_the_namespaces_of_a_selector() -> None:
+    selected = {**_HOLDS, "managed_jobs_namespace_selector": {"match_labels": {"team": "vision"}}}
+    _, (_, inputs, _) = releases(ControllersArgs(kueue=selected))
+    assert configuration(inputs)["manageJobsWithoutQueueName"] is True
+    assert configuration(inputs)["managedJobsNamespaceSelector"] == {"matchLabels": {"team": "vision"}}
+
+
 def test_priorities_are_a_class_for_pods_and_one_for_workloads() -> None:
     arguments = PrioritiesArgs(priorities={"low": {"value": 10}, "high": {"value": 100, "preempts": False}})
     objects = inside(lambda opts: Priorities("lab", arguments, opts=opts))
@@ -427,6 +512,7 @@ def test_grants_of_a_team_need_a_project() -> None:
         (Network, NetworkArgs, "pod_cidr_blok: unknown argument; did you mean 'pod_cidr_block'? [unknown-key]"),
         (Reservation, ReservationArgs, "machinetype: unknown argument; did you mean 'machine_type'? [unknown-key]"),
         (Flavors, FlavorsArgs, "pool: unknown argument; did you mean 'pools'? [unknown-key]"),
+        (Controllers, ControllersArgs, "kueu: unknown argument; did you mean 'kueue'? [unknown-key]"),
         (Priorities, PrioritiesArgs, "prioritie: unknown argument; did you mean 'priorities'? [unknown-key]"),
         (TeamQueues, TeamQueuesArgs, "namespac: unknown argument; did you mean 'namespace'? [unknown-key]"),
         (Team, TeamArgs, "namespacs: unknown argument; did you mean 'namespaces'? [unknown-key]"),

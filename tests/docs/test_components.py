@@ -52,7 +52,8 @@ def test_the_program_makes_these_resources_and_no_others(preview: bool) -> None:
         "l4-pool": "NodePool",
         "kubernetes": "kubernetes",
         "vision": "Namespace",
-        "kueue": "Release",
+        "controllers-jobset": "Release",
+        "controllers-kueue": "Release",
         "flavors-l4": "ResourceFlavor",
         "queues-vision-train-cluster-queue": "ClusterQueue",
         "queues-vision-train-local-queue/vision/train": "LocalQueue",
@@ -61,8 +62,8 @@ def test_the_program_makes_these_resources_and_no_others(preview: bool) -> None:
 
 @both_modes
 def test_the_program_keeps_the_rules_of_components(preview: bool) -> None:
-    """The account, the namespace and Kueue are the page's own resources, and so in no component."""
-    own = ("::nodes: ", "::vision: ", "::kueue: ")
+    """The account and the namespace are the page's own resources, and so in no component."""
+    own = ("::nodes: ", "::vision: ")
     assert [line for line in broken_rules(program(preview)) if not any(each in line for each in own)] == []
 
 
@@ -95,7 +96,11 @@ def test_the_queue_has_four_gpus_and_is_deleted_before_its_flavor() -> None:
         "nvidia.com/gpu": "4",
     }
     assert made.only_resource("ResourceFlavor").urn in queue.dependencies
-    assert made.only_resource("Release").urn in queue.dependencies
+    kueue = made.only_resource("Release", "controllers-kueue")
+    assert kueue.urn in queue.dependencies
+    jobset = made.only_resource("Release", "controllers-jobset")
+    assert jobset.urn in kueue.dependencies
+    assert made.only_resource("NodePool", "system-pool").urn in jobset.dependencies
     local_queue = made.only_resource("LocalQueue").inputs
     assert local_queue["metadata"] == {
         "name": "train",

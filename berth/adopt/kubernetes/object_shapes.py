@@ -64,6 +64,22 @@ _OF_KIND: Final[Mapping[str, Mapping[str, Shape]]] = {
         "spec.cloudStorageBucketName": TEXT,
         "spec.inMemoryVolumeSize": _QUANTITY,
     },
+    "CapacityBuffer": {
+        "spec": OBJECT,
+        "spec.podTemplateRef": OBJECT,
+        "spec.podTemplateRef.name": TEXT,
+        "spec.provisioningStrategy": NAME,
+        "spec.replicas": _INTEGER,
+        "spec.limits": OBJECT,
+    },
+    "PodTemplate": {
+        "template": OBJECT,
+        "template.spec": OBJECT,
+        "template.spec.nodeSelector": LABELS,
+        "template.spec.containers": OBJECTS,
+        "template.spec.containers[].resources": OBJECT,
+        "template.spec.containers[].resources.requests": OBJECT,
+    },
     "ComputeClass": {"spec.priorities": OBJECTS},
     **{key: {"spec.groups": OBJECTS} for key in ("ClusterRules", "Rules", "PrometheusRule")},
 }

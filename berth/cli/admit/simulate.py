@@ -73,8 +73,9 @@ def run_stacks(
     root: pathlib.Path,
     team: str | None = None,
     history: pathlib.Path | None = None,
+    known: Mapping[str, Evaluation] | None = None,
 ) -> SimulationResult:
-    """Simulate jobs on one stack, on two to compare, or on the stack that a scenario names."""
+    """Simulate jobs on one stack, on two to compare, or on the stack that a scenario names; some may be evaluated."""
     manifests = read_files(jobs, root)
     problems = list(manifests.problems)
     states = [document for document in manifests.documents if is_cluster_state(document)]
@@ -91,7 +92,7 @@ def run_stacks(
             problems.append(Problem(Severity.FAULT, "bad-value", ("--history",), message))
         request = ForecastRequest(history, moment_of(live), root)
     simulations = [
-        _Simulation(stack, root, job_documents, [*live_documents, *states], team, request=request) for stack in stacks
+        _Simulation(stack, root, job_documents, [*live_documents, *states], team, known, request) for stack in stacks
     ]
     stories = [simulation.simulate() for simulation in simulations] if not _has_faults(problems) else []
     problems += _collect_problems(simulations)
@@ -216,7 +217,7 @@ class _Simulation:
             self.problems += [*linted.notices, *(replace(each, path=()) for each in warnings)]
 
     def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
-        evaluation = self.known.get(stack) or require_offer(evaluate_stack(stack, self.root))
+        evaluation = require_offer(self.known.get(stack) or evaluate_stack(stack, self.root))
         if evaluation.faults or evaluation.fleet_plan is None:
             return None, list(evaluation.faults)
         if self.team is not None:

@@ -11,7 +11,7 @@ from berth.manifests.quantities import quantity
 from berth.overview.calendar import calendar_as_json
 from berth.overview.fleet import priority_machine, provisioning_model
 from berth.overview.forms import form_ceilings
-from berth.plan.capacity import HeldPlan
+from berth.plan.capacity import CapacityBufferPlan, HeldPlan
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
@@ -144,6 +144,22 @@ def _team(team: TeamPlan) -> dict[str, Any]:
         "queues": sorted({local_queue.name for local_queue in team.local_queues}),
         "guaranteed": dict(team.guaranteed),
         "ceiling": dict(team.ceiling),
+        "capacityBuffers": [_buffer(each) for each in team.buffers],
+    }
+
+
+def _buffer(buffer: CapacityBufferPlan) -> dict[str, Any]:
+    settings = buffer.settings
+    return {
+        "name": buffer.name,
+        "namespace": buffer.namespace,
+        "pool": buffer.pool,
+        "provisioningStrategy": settings.provisioning_strategy,
+        "unit": {each: quantity(each, amount) for each, amount in sorted(buffer.requests.items())},
+        "replicas": settings.replicas,
+        "percentage": settings.percentage,
+        "units": buffer.units,
+        "nodes": buffer.nodes,
     }
 
 

@@ -94,10 +94,10 @@ def report_command(
     )
     fleet_cost = fleet_cost(evaluation.fleet_plan, price_table) if evaluation.fleet_plan and price_table else None
     live_section = _live(evaluation, live, with_jobs=bool(jobs)) if live and not evaluation.faults else None
-    simulation = _simulate(stack, jobs, live) if jobs and not evaluation.faults else None
+    simulation = _simulate(stack, evaluation, jobs, live) if jobs and not evaluation.faults else None
     timeline = None if simulation is None else _timeline(simulation, live)
     usage = _usage(evaluation, metrics) if metrics and not evaluation.faults else None
-    traced = _trace(stack, trace, price_table) if trace and not evaluation.faults else None
+    traced = _trace(evaluation, trace, price_table) if trace and not evaluation.faults else None
     origin = ReportOrigin(datetime.now(UTC).date().isoformat(), version("berth"), current_commit(project_root()))
     write_output(render_page(evaluation, fleet_cost, changes, timeline, origin, usage, live_section, traced), output)
     if output is not None:
@@ -115,11 +115,11 @@ def _live(evaluation: Evaluation, file: pathlib.Path, *, with_jobs: bool) -> Liv
     return live_view(file, evaluation.fleet_plan, prints_warnings=not with_jobs)
 
 
-def _simulate(stack: str, jobs: list[str], live: pathlib.Path | None) -> SimulationResult:
+def _simulate(stack: str, evaluation: Evaluation, jobs: list[str], live: pathlib.Path | None) -> SimulationResult:
     """Simulate jobs, after those of a live cluster if it is given; print the problems, and exit 1 without a result."""
     from berth.cli.admit import simulate
 
-    simulation = simulate.run_stacks([stack], jobs, [live] if live else [], project_root())
+    simulation = simulate.run_stacks([stack], jobs, [live] if live else [], project_root(), known={stack: evaluation})
     print_problems(simulation.problems)
     if not simulation.stories:
         raise typer.Exit(EXIT_FAULTS)
@@ -154,14 +154,15 @@ def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
     return usage_view(result.report)
 
 
-def _trace(stack: str, file: pathlib.Path, prices: Prices | None) -> TraceView:
+def _trace(evaluation: Evaluation, file: pathlib.Path, prices: Prices | None) -> TraceView:
     """Return what a trace of jobs meets on the stack; print the problems, and exit 1 with a fault."""
     from berth.cli.simulate import answer, output
     from berth.cli.simulate.picture import simulation_svg
     from berth.cli.simulate.wait_picture import waits_svg
     from berth.report.trace import TraceView
 
-    result = answer.simulate(answer.Request(stacks=(stack,), trace=file, prices=prices), project_root())
+    request = answer.Request(stacks=(evaluation.stack,), trace=file, prices=prices)
+    result = answer.simulate(request, project_root(), evaluation)
     print_problems(result.problems)
     if not result.summaries:
         raise typer.Exit(EXIT_FAULTS)

@@ -46,12 +46,12 @@ class TraceResult(Struct, frozen=True):
     currency: str | None = None
 
 
-def simulate(request: Request, root: pathlib.Path) -> TraceResult:
-    """Simulate the trace on each stack."""
+def simulate(request: Request, root: pathlib.Path, known: Evaluation | None = None) -> TraceResult:
+    """Simulate the trace on each stack; a single one may be evaluated already."""
     summaries: list[TraceSummary] = []
     problems: list[Problem] = []
     for stack in request.stacks:
-        evaluation, found = load_run(stack, root)
+        evaluation, found = load_run(stack, root, known)
         problems += found
         summary = None if evaluation is None else simulate_evaluation(evaluation, request, root, problems)
         if summary is not None:
@@ -90,9 +90,11 @@ def generated_trace(stack: str, root: pathlib.Path, seed: int, days: int, load: 
     return generate_trace(with_topology_nodes(plan, LintContext(plan).node_classes), seed, days, load)
 
 
-def load_run(stack: str, root: pathlib.Path) -> tuple[Evaluation | None, list[Problem]]:
+def load_run(
+    stack: str, root: pathlib.Path, known: Evaluation | None = None
+) -> tuple[Evaluation | None, list[Problem]]:
     """Return the evaluation of a stack to simulate, None with faults, and what is not modelled."""
-    evaluation = require_offer(evaluate_stack(stack, root))
+    evaluation = require_offer(known or evaluate_stack(stack, root))
     plan = evaluation.fleet_plan
     if evaluation.faults or plan is None:
         return None, list(evaluation.faults)

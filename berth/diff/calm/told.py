@@ -14,6 +14,7 @@ from berth.diff.kinds import ChangeKind
 from berth.diff.rights.changes import SERVING
 from berth.diff.rights.nodes import OPENING_INPUTS
 from berth.diff.text import EMPHASIZED, EMPHASIZED_KINDS
+from berth.manifests.serving.capacity_buffers import unit_name
 from berth.resource import IN_WORKER, ResourceKind
 
 _AMOUNT: Final = re.compile(
@@ -92,6 +93,8 @@ class Told:
             for each in changes.objects
             if each.kind == "ClusterQueue" and any(".resources" in field.path for field in each.fields)
         }
+        named = {each.buffer.rpartition("/")[2] for each in quotas.buffers}
+        buffers = named | {unit_name(each) for each in named}
 
         self._judges: Mapping[str, Callable[[Difference, set[str]], bool]] = {
             **dict.fromkeys(_RIGHTS, self._has_right),
@@ -114,6 +117,7 @@ class Told:
             "MutatingWebhookConfigurationPatch": lambda _, __: SERVING in self._named_rights,
             "ValidatingWebhookConfigurationPatch": lambda _, __: SERVING in self._named_rights,
             "ValidatingAdmissionPolicyBinding": self._has_binding,
+            **dict.fromkeys(("CapacityBuffer", "PodTemplate"), lambda each, _: each.key in buffers),
             # The token of a manager is rotated, or goes with its worker.
             "Secret": lambda each, _: bool(self._workers) or (not each.path and each.worker in self._new_secrets),
             "ValidatingAdmissionPolicy": self._has_policy,

@@ -130,6 +130,10 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
     for path in serving_paths(context):
         message = "'true' is not possible on ACK, which queues only jobs; remove serving"
         context.problems.fault("not-expressible", path, message)
+    for team, team_spec in sorted(spec.teams.items()):
+        if team_spec.capacity_buffers:
+            message = "is not possible on ACK, which has no capacity buffers; remove capacityBuffers"
+            context.problems.fault("not-expressible", ("teams", team, "capacityBuffers"), message)
     _note_missing_isolation(context, spec, team_plans)
     return AckFleetPlan(
         stack=context.stack,

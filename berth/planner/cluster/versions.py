@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from berth.catalog import compare_version, parse_version
 from berth.diagnostics import FieldPath, Severity
@@ -36,6 +36,7 @@ def check_versions(context: PlanningContext, planned_pools: Mapping[str, Planned
     ]
     if cluster.checkpointing is not None and cluster.mode == "standard":
         needed.append((("cluster", "checkpointing"), FeatureNeed(feature="checkpointing", key="checkpointing")))
+    needed += _buffer_needs(context)
     for path, need in needed:
         for missing in missing_features([need], cluster.version, cluster.release_channel):
             if missing.severity == Severity.FAULT:
@@ -49,6 +50,14 @@ def check_versions(context: PlanningContext, planned_pools: Mapping[str, Planned
         newest = max(assumed, key=lambda lack: parse_version(lack.since))
         key = "version" if cluster.version else "releaseChannel"
         context.problems.note("version-assumed", ("cluster", key), newest.message)
+
+
+def _buffer_needs(context: PlanningContext) -> Iterator[tuple[FieldPath, FeatureNeed]]:
+    autopilot = context.spec.cluster.mode == "autopilot"
+    for team, spec in sorted(context.spec.teams.items()):
+        for name, buffer in sorted(spec.capacity_buffers.items()):
+            feature = f"{buffer.provisioning_strategy}-buffer"
+            yield ("teams", team, "capacityBuffers", name), FeatureNeed(feature=feature, autopilot=autopilot)
 
 
 def _check_cluster_version(context: PlanningContext, version: str) -> None:

@@ -57,7 +57,7 @@ def serving_paths(context: PlanningContext) -> Iterator[FieldPath]:
 
 
 def managed_namespaces(context: PlanningContext) -> SelectorPlan | None:
-    """Return the namespaces whose jobs Kueue may manage; None if a queue is open to all of them.
+    """Return the namespaces whose jobs Kueue may manage; None if a queue is open to all of them, or teams are unknown.
 
     Kueue leaves jobs in other namespaces suspended forever, with or without a queue label (since 0.15, feature gate
     ManagedJobsNamespaceSelectorAlwaysRespected). So the selector must match every namespace of every team: by Berth's
@@ -65,7 +65,7 @@ def managed_namespaces(context: PlanningContext) -> SelectorPlan | None:
     """
     teams = context.spec.teams
     queues = [*context.spec.cluster_queues.values(), *(q for team in teams.values() for q in team.queues.values())]
-    if any(queue.namespaces == "all" for queue in queues):
+    if context.cluster_of_others or any(queue.namespaces == "all" for queue in queues):
         return None
     namespaces = [namespace for team in teams for namespace in team_namespaces(context, team)]
     if all(place.owned for place in namespaces):

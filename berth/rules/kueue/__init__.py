@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from berth.plan.configuration import ConfigurationPlan
 from berth.plan.fleet import FleetPlan
 from berth.rules.kueue import checks, configuration, effects, gates, queues
 from berth.rules.kueue.rule import FleetRule, KueueViolation, Rule, find_violations
-from berth.versions.gates import Gates, kueue_gates
+from berth.versions.gates import kueue_gates
 
 OBJECT_RULES: Final[Mapping[str, tuple[Rule[Any], ...]]] = {
     "provisioning config": checks.PROVISIONING_CONFIGS,
@@ -44,24 +45,17 @@ def fleet_violations(fleet: FleetPlan, *, complete: bool = True) -> Iterator[Kue
         yield from find_violations(queues.COHORTS, ("cohort", cohort.name), cohort)
     for queue in fleet.cluster_queues:
         yield from find_violations(queues.CLUSTER_QUEUES, ("cluster queue", queue.name), queue)
-    yield from _configuration_violations(fleet)
+    if fleet.kueue is not None:
+        yield from configuration_violations(fleet.kueue, fleet.kueue_release)
     if complete:
         for rule in FLEET_RULES:
             for ref, path, message in rule.check(fleet):
                 yield KueueViolation(rule.severity, rule.code, ref, path, message)
 
 
-def _configuration_violations(fleet: FleetPlan) -> Iterator[KueueViolation]:
-    """Yield violations of a Kueue that the fleet installs; those of feature gates for releases with known gates."""
-    if fleet.kueue is None:
-        return
+def configuration_violations(kueue: ConfigurationPlan, version: str | None) -> Iterator[KueueViolation]:
+    """Yield violations of a Kueue that is installed; those of feature gates for releases with known gates."""
     ref = ("configuration", "kueue")
-    yield from find_violations(configuration.RULES, ref, fleet.kueue)
-    if (release := gates_of(fleet)) is not None:
-        yield from find_violations(gates.release_rules(release), ref, fleet.kueue)
-
-
-def gates_of(fleet: FleetPlan) -> Gates | None:
-    """Return the feature gates of the Kueue that a fleet installs; None if it installs none, or an unknown release."""
-    version = fleet.kueue_release
-    return None if version is None else kueue_gates(version)
+    yield from find_violations(configuration.RULES, ref, kueue)
+    if version is not None and (release := kueue_gates(version)) is not None:
+        yield from find_violations(gates.release_rules(release), ref, kueue)

@@ -51,6 +51,9 @@ class TraceReader:
         if not text.strip():
             self._fault("no-jobs", (), "is empty; write the names of the columns, and a row for each job")
             return []
+        if text.lstrip()[:1] == "[":
+            self._fault("bad-json", (), "is a JSON list; write one object on each line: jq -c '.[]' FILE")
+            return []
         is_json = text.lstrip()[:1] == "{"
         jobs: list[TimedJob] = []
         for line, entry in self._json_entries(text) if is_json else self._csv_entries(text):
@@ -69,7 +72,8 @@ class TraceReader:
     # --- forms --------------------------------------------------------------------------------------------------------
 
     def _csv_entries(self, text: str) -> Iterator[tuple[int, dict[str, object]]]:
-        rows = csv.reader(text.splitlines(), strict=True)
+        lines = text.splitlines()
+        rows = csv.reader(lines, strict=True, delimiter=next((each for each in ",;\t" if each in lines[0]), ","))
         try:
             head = [name.strip() for name in next(rows, list[str]())]
             self._line = 1
@@ -207,7 +211,9 @@ class TraceReader:
         found = self._queues[key, name]
         if found is None and key == "queue":
             known = self.fleet.queue_names()
-            hint = did_you_mean(name, known) or f"; queues: {', '.join(known[:MAX_LISTED])}"
+            own = [queue for queue, owner in self.fleet.queue_owners.items() if owner == name]
+            hint = f", which is a team; its queues: {', '.join(own[:MAX_LISTED])}" if own else did_you_mean(name, known)
+            hint = hint or f"; queues: {', '.join(known[:MAX_LISTED])}"
             self._fault("no-queue", ("queue",), f"no queue '{name}'{hint}")
         elif found is None:
             owners = sorted(set(self.fleet.queue_owners.values()))

@@ -26,6 +26,7 @@ EXAMPLES: Final[dict[str, str]] = {
     "admissionMode": "UsageBasedAdmissionFairSharing",
     "authorizedNetworks.name": "office",
     "buckets.*": "roles/storage.objectUser",
+    "capacityBuffers.pool": "<name>",
     "chart": "oci://registry.example/charts/kueue",
     "bucket": "my-checkpoints",
     "cidrBlock": "203.0.113.0/24",

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
+from berth import evaluate as evaluation
 from berth.cli import app
 from tests.stack_files import ROOT
 
@@ -47,6 +48,17 @@ def test_the_page_draws_waiting_by_team_as_long_as_it_is(tmp_path: Path) -> None
     }
     assert '<section id="trace"' in page
     assert 'class="simulation"' in page
+
+
+def test_the_page_evaluates_its_stack_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page, the jobs and the trace are of one evaluation, which takes most of the time of a large fleet."""
+    evaluated: list[str] = []
+    evaluate = evaluation._evaluate
+    monkeypatch.setattr(evaluation, "_evaluate", lambda stack, *rest: evaluated.append(stack) or evaluate(stack, *rest))
+    page = tmp_path / "page.html"
+    run("report", "dev", "--trace", "stacks/traces/dev.csv", "--jobs", "stacks/jobs/train.yaml", "-o", str(page))
+    assert evaluated == ["dev"]
+    assert {'id="trace"', 'id="admission"'} <= set(re.findall(r'id="[a-z]+"', page.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("name", ["batch-platform", "cpu-batch"])

@@ -103,6 +103,51 @@ def test_each_queue_gets_its_share_of_idle_quota_by_weight() -> None:
         assert (setups.used(sim, "a"), setups.used(sim, "b")) == (4, 8)
 
 
+# The stories of Kueue's proposal of fair sharing (KEP-1714), with a tenth of their GPUs.
+
+
+def test_two_teams_get_equal_space_beyond_their_guarantees() -> None:
+    """The first story: the team in the east comes three hours earlier, and its own guarantee is another."""
+    sim = simulator(
+        queue("pool", 12, "all"),
+        queue("east", 2, "all", reclaim=ANY),
+        queue("west", 4, "all", reclaim=ANY),
+        fair=FAIR_STRATEGIES,
+    )
+    submitted(sim, *(job(f"e{number}", "east", 1) for number in range(20)))
+    assert setups.used(sim, "east") == 18
+    submitted(sim, *(job(f"w{number}", "west", 1) for number in range(20)))
+    assert (setups.used(sim, "east"), setups.used(sim, "west")) == (2 + 6, 4 + 6)
+
+
+def test_a_department_shares_with_its_own_teams_first() -> None:
+    """The second story: what team 1A leaves free is for 1B and 1C, and for department 2 only if they want none."""
+    queues = [queue(f"{number}{team}", 4, f"d{number}", reclaim=ANY) for number in (1, 2) for team in "abc"]
+    departments = (setups.cohort("d1", "top"), setups.cohort("d2", "top"), setups.cohort("top"))
+    second = ("2a", "2b", "2c")
+    for first, used in ((("1b", "1c"), [6, 6, 4, 4, 4]), ((), [8, 8, 8])):
+        sim = simulator(*queues, cohorts=departments, fair=FAIR_STRATEGIES)
+        for each in (*second, *first):
+            submitted(sim, *(job(f"{each}-{number}", each, 1) for number in range(12)))
+        assert [setups.used(sim, each) for each in (*first, *second)] == used
+
+
+def test_cohorts_of_equal_weight_share_alike_and_their_queues_by_weight() -> None:
+    """The third story: 30 GPUs are lent, half to each cohort; in the first one 1C counts three times 1A and 1B."""
+    sim = simulator(
+        queue("lender", 30, "cs"),
+        queue("1a", 0, "c1", reclaim=ANY),
+        queue("1b", 0, "c1", reclaim=ANY),
+        queue("1c", 0, "c1", reclaim=ANY, weight=3.0),
+        queue("2a", 0, "c2", reclaim=ANY),
+        cohorts=(*(setups.cohort(name, "top") for name in ("cs", "c1", "c2")), setups.cohort("top")),
+        fair=FAIR_STRATEGIES,
+    )
+    for each in ("2a", "1a", "1b", "1c"):
+        submitted(sim, *(job(f"{each}-{number}", each, 1) for number in range(30)))
+    assert [setups.used(sim, each) for each in ("1a", "1b", "1c", "2a")] == [3, 3, 9, 15]
+
+
 def test_the_order_of_heads_follows_shares_and_not_arrival() -> None:
     """Of two heads that wait, the one whose queue has the lower share after admission starts."""
     sim = simulator(queue("lender", 4, "all"), queue("a", 0, "all"), queue("b", 0, "all"), fair=(FINAL,))

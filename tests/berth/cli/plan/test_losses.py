@@ -119,3 +119,14 @@ def test_a_wrong_loss_is_one_line(loss: str, message: str) -> None:
         done.stderr
     )
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("stack", "loss", "said"), [("ironwood", "2 slices of ironwood", 0), ("hpc", "10 nodes of h4d", 1)]
+)
+def test_borrowers_pay_only_where_somebody_can_borrow(stack: str, loss: str, said: int) -> None:
+    """No queue of ironwood may borrow, so nobody's jobs are in the way of a guarantee, and the cohort says so."""
+    path = str(ALL_STACKS[stack])
+    answer = CliRunner().invoke(app, ["plan", path, "--lose", loss]).stdout
+    assert answer.count("from borrowers, who pay first") == said
+    assert CliRunner().invoke(app, ["plan", path]).stdout.count(": none of them can borrow") == 1 - said

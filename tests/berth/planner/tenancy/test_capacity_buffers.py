@@ -1,0 +1,198 @@
+"""Room that GKE keeps for services: how many nodes it is, what the objects say, what it costs, what a change does."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from berth.cli import app
+from tests.berth.manifests.test_crd_schemas import faults
+
+STACK = """\
+config:
+  berth:fleet:
+    project: acme-ml-dev
+    region: us-central1
+    cluster: {version: "1.36", nodeAutoProvisioning: {cpu: {max: 2000}, memory: {max: 8000}}}
+    pools:
+      l4: {machineType: g2-standard-24, nodes: {min: MIN, max: 6}, zone: us-central1-b}
+      web: {machineType: n2-standard-8, nodes: {max: 8}, zone: us-central1-b}
+    teams:
+      chat:
+        namespaces: [{name: chat, serving: true}, chat-web]
+        capacityBuffers:
+          ready: {BUFFER}
+        queues:
+          gpus: {flavors: [{pool: l4, guaranteed: 8}]}
+          web: {flavors: [{pool: web, guaranteed: all}]}
+"""
+PRICES = """\
+currency: USD
+hourly: {g2-standard-24: {on-demand: 2}, n2-standard-8: {on-demand: 1}, e2-standard-4: {on-demand: 0}}
+"""
+ACTIVE, STANDBY = "buffer.x-k8s.io/active-capacity", "buffer.gke.io/standby-capacity"
+NIGHT = "provisioningStrategy: standby, namespace: chat-web, unit: {cpu: 4, memory: 8Gi}"
+
+
+def run(folder: pathlib.Path, buffer: str, *arguments: str, least: int = 0) -> str:
+    """Return what a verb prints of the stack with a buffer."""
+    (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
+    (folder / "prices.yaml").write_text(PRICES)
+    text = STACK.replace("BUFFER", buffer).replace("MIN", str(least))
+    (folder / "Pulumi.lab.yaml").write_text(text if buffer else text.replace("          ready: {}\n", ""))
+    return CliRunner().invoke(app, [*arguments]).stdout
+
+
+def objects(text: str) -> dict[str, Any]:
+    """Return the buffer and its template by kind."""
+    made = (each for each in yaml.safe_load_all(text) if each)
+    return {each["kind"]: each for each in made if each["kind"] in ("CapacityBuffer", "PodTemplate")}
+
+
+@pytest.mark.parametrize(
+    ("buffer", "units", "nodes"),
+    [
+        ("pool: l4, replicas: 2", 2, 2),
+        ("pool: l4, replicas: 3, unit: {accelerators: 1}", 3, 2),
+        ("pool: l4, replicas: 3, unit: {accelerators: 1, memory: 60Gi}", 3, 3),
+        ("pool: l4, replicas: 5, limits: {accelerators: 4}", 2, 2),
+        ("pool: l4, limits: {accelerators: 7}", 3, 3),
+        ("pool: web, namespace: chat-web, replicas: 4, unit: {cpu: 3}", 4, 2),
+        ("pool: web, namespace: chat-web, limits: {cpu: 16}, unit: {cpu: 5}", 3, 3),
+        ("pool: web, namespace: chat-web, percentage: 20, scalableRef: {kind: Deployment, name: web}", None, None),
+        ("pool: web, namespace: chat-web, replicas: 2, scalableRef: {kind: Deployment, name: web}", 2, None),
+        (f"{NIGHT}, limits: {{cpu: 18}}", 4, None),
+    ],
+)
+def test_units_take_nodes(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, buffer: str, units: int | None, nodes: int | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (team,) = json.loads(run(tmp_path, buffer, "plan", "lab", "--json"))["teams"]
+    assert [(each["units"], each["nodes"]) for each in team["capacityBuffers"]] == [(units, nodes)]
+
+
+@pytest.mark.parametrize(
+    ("buffer", "spec", "annotations"),
+    [
+        ("pool: l4, replicas: 2", {"podTemplateRef": {"name": "ready-unit"}, "replicas": 2}, None),
+        (
+            "pool: l4, limits: {accelerators: 4, memory: 64Gi}, unit: {memory: 8Gi}",
+            {"podTemplateRef": {"name": "ready-unit"}, "limits": {"nvidia.com/gpu": "4", "memory": "64Gi"}},
+            None,
+        ),
+        (
+            "pool: web, percentage: 150, scalableRef: {kind: Deployment, name: web}",
+            {"scalableRef": {"apiGroup": "apps", "kind": "Deployment", "name": "web"}, "percentage": 150},
+            None,
+        ),
+        (
+            f"{NIGHT}, replicas: 3, initTime: 10m, refreshFrequency: never",
+            {"podTemplateRef": {"name": "ready-unit"}, "replicas": 3, "provisioningStrategy": STANDBY},
+            {f"{STANDBY}-init-time": "10m", f"{STANDBY}-refresh-frequency": "never"},
+        ),
+    ],
+)
+def test_the_buffer_is_as_its_kind_is_published(
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    buffer: str,
+    spec: dict[str, Any],
+    annotations: dict[str, str] | None,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = objects(run(tmp_path, buffer, "render", "lab"))
+    assert made["CapacityBuffer"]["spec"] == {"provisioningStrategy": ACTIVE, **spec}
+    assert made["CapacityBuffer"]["metadata"].get("annotations") == annotations
+    assert faults(made["CapacityBuffer"]) == []
+    assert ("PodTemplate" in made) is ("podTemplateRef" in spec)
+
+
+def test_a_unit_is_a_pod_of_the_queue_on_the_nodes_of_the_pool(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    template = objects(run(tmp_path, "pool: l4, replicas: 1", "render", "lab"))["PodTemplate"]
+    pod = template["template"]
+    assert template["metadata"]["namespace"] == "chat"
+    assert pod["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "gpus"
+    assert pod["spec"]["nodeSelector"] == {"cloud.google.com/gke-accelerator": "nvidia-l4"}
+    assert [each["key"] for each in pod["spec"]["tolerations"]] == ["nvidia.com/gpu"]
+    assert pod["spec"]["containers"][0]["resources"]["requests"] == {"nvidia.com/gpu": "2"}
+
+
+@pytest.mark.parametrize(("least", "committed"), [(0, 4), (1, 4), (3, 6)])
+def test_nodes_that_are_kept_ready_are_paid_for(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, least: int, committed: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run(tmp_path, "pool: l4, replicas: 2", "plan", "lab", "--json", "--prices", "prices.yaml", least=least)
+    pool = next(each for each in json.loads(answer)["cost"]["machines"] if each["name"] == "l4")
+    assert (pool["committed"], pool["ceiling"]) == (committed, 12)
+
+
+def test_standby_nodes_have_no_price(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run(tmp_path, f"{NIGHT}, replicas: 1", "plan", "lab", "--prices", "prices.yaml")
+    assert "GKE chooses the machines of standby buffers, which cost their disks; not counted: chat/ready" in answer
+    assert "without chat/ready" in answer
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("", "pool: l4, replicas: 2", "chat/ready keeps 2 × 2 nvidia.com/gpu (2 nodes of l4) ready"),
+        (
+            "pool: l4, replicas: 2",
+            "",
+            "chat/ready no longer keeps 2 × 2 nvidia.com/gpu (2 nodes of l4) ready: pods of services wait for nodes",
+        ),
+        (
+            "pool: l4, replicas: 1",
+            "pool: l4, replicas: 2",
+            "chat/ready keeps 2 × 2 nvidia.com/gpu (2 nodes of l4) ready instead of "
+            "1 × 2 nvidia.com/gpu (1 node of l4)",
+        ),
+    ],
+)
+def test_a_change_says_what_is_kept_ready(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(tmp_path, before, "check", "lab")
+    (tmp_path / "Pulumi.lab.yaml").rename(tmp_path / "Pulumi.old.yaml")
+    answer = run(tmp_path, after, "diff", "old", "lab")
+    assert answer.splitlines()[0] == f"lab: {words}"
+
+
+@pytest.mark.parametrize(
+    ("stack", "path", "value", "message"),
+    [
+        (
+            "ack-fleet",
+            "teams.vision",
+            "{pool: x, replicas: 1}",
+            "is not possible on ACK, which has no capacity buffers",
+        ),
+        ("multikueue", "teams.vision", "{pool: x, replicas: 1}", "has no effect on a manager, which runs no pods"),
+        ("local", "teams.vision", "{pool: x, replicas: 1}", "others make the nodes of this cluster"),
+    ],
+)
+def test_clusters_without_buffers(tmp_path: pathlib.Path, stack: str, path: str, value: str, message: str) -> None:
+    source = pathlib.Path(__file__).parents[4] / "stacks/examples" / f"{stack}.yaml"
+    config = yaml.safe_load(source.read_text(encoding="utf-8")) if source.exists() else None
+    if config is None:
+        source = pathlib.Path(__file__).parents[4] / f"Pulumi.{stack}.yaml"
+        config = yaml.safe_load(source.read_text(encoding="utf-8"))
+    (fleet,) = [each for key, each in config["config"].items() if key.startswith("berth:")]
+    team = next(iter(fleet["teams"]))
+    fleet["teams"][team]["capacityBuffers"] = {"ready": yaml.safe_load(value)}
+    file = tmp_path / f"Pulumi.{stack}.yaml"
+    file.write_text(yaml.safe_dump(config, sort_keys=False))
+    answer = CliRunner().invoke(app, ["check", str(file)])
+    assert message in answer.output, path
