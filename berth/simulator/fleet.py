@@ -77,6 +77,8 @@ class SimulatedFleet(Struct, frozen=True):
 
     def find_local_queue(self, name: str, queue: str, team: str = "") -> str:
         """Return the local queue that a name of a cluster queue means, or that its team has; "" if it has several."""
+        if self.setup.admission_fair_sharing is None:
+            return ""  # nobody asks
         namespace, _, local = name.partition("/")
         if self.local_queues.get((namespace, local)) == queue:
             return name

@@ -72,12 +72,12 @@ def _with_all_states(case: RecordedCase) -> RecordedCase:
     states: ExpectedStates = {}
     steps: list[dict[str, Any]] = []
     for step in case["steps"]:
+        full: dict[str, Any] = {key: value for key, value in step.items() if key != "changes"}
         if "changes" in step:
-            after = {**states, **(step["changes"] or {})}
-            then = {name: state for name, state in after.items() if name != step.get("finish")}
-            step = {**{key: each for key, each in step.items() if key != "changes"}, "then": then}
-        states = step.get("then", {})
-        steps.append(step)
+            changed: ExpectedStates = step["changes"] or {}
+            full["then"] = {name: each for name, each in {**states, **changed}.items() if name != step.get("finish")}
+        states = full.get("then", {})
+        steps.append(full)
     return {**case, "steps": steps}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from berth.simulator.scheduler.local_usage import Moment, UsageLedger
+from berth.simulator.local_usage import SimulatedClock, UsageLedger
 from berth.simulator.scheduler.model import HOLD, ClusterQueue, Cohort, SchedulerSetup
 from berth.simulator.scheduler.quota import QuotaTreeNode, compute_quotas
 from berth.simulator.scheduler.state import QueueState
@@ -15,7 +15,7 @@ from berth.simulator.topology_rooms import TopologyRooms
 
 
 def build_queues(
-    setup: SchedulerSetup, moment: Moment, known: Mapping[str, QueueState] | None = None
+    setup: SchedulerSetup, moment: SimulatedClock, known: Mapping[str, QueueState] | None = None
 ) -> tuple[dict[str, QueueState], dict[str, CohortTree]]:
     """Return the state and the tree of each queue.
 
@@ -55,7 +55,7 @@ def build_queues(
 
 
 def _ledger(
-    setup: SchedulerSetup, queue: ClusterQueue, moment: Moment, before: QueueState | None
+    setup: SchedulerSetup, queue: ClusterQueue, moment: SimulatedClock, before: QueueState | None
 ) -> UsageLedger | None:
     """Return the usage of a queue's local queues; None if they do not take turns by it."""
     rules = setup.admission_fair_sharing

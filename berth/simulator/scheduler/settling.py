@@ -7,6 +7,7 @@ earlier, while preempted jobs still hold their quota; `delay_release` is for the
 from __future__ import annotations
 
 from berth.simulator.lenders import quota_uses
+from berth.simulator.local_usage import SimulatedClock
 from berth.simulator.scheduler.build_queues import build_queues
 from berth.simulator.scheduler.cycle import CycleResult, SchedulingCycle
 from berth.simulator.scheduler.events import (
@@ -15,7 +16,6 @@ from berth.simulator.scheduler.events import (
     preempted_event,
     required_checks,
 )
-from berth.simulator.scheduler.local_usage import Moment
 from berth.simulator.scheduler.model import (
     Job,
     SchedulerSetup,
@@ -45,7 +45,7 @@ class SettlingQueues:
         self._shapes: dict[SchedulingShape, int] = {}
         self._evicting_trees: dict[CohortTree, None] = {}
         self._trees_to_retry: dict[CohortTree, None] = {}
-        self.moment = Moment()
+        self.moment = SimulatedClock()
         self.queue_states: dict[str, QueueState] = {}
         # StrictFIFO queues whose local queues take turns, and the head of each when it was last tried.
         self._tried: dict[QueueState, SimulatedWorkload | None] = {}

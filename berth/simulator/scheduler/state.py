@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from berth.jobs.pod_set import PodSet
 from berth.plan.kueue import PODS
-from berth.simulator.scheduler.local_usage import UsageLedger
+from berth.simulator.local_usage import UsageLedger
 from berth.simulator.scheduler.model import (
     ANY,
     LOWER_OR_NEWER_EQUAL,
@@ -207,23 +207,12 @@ class QueueState:
         self._note_activity()
 
     def head(self) -> SimulatedWorkload | None:
-        """Return the next job; in a BestEffortFIFO queue, a job that waits for its victims comes first.
-
-        Where local queues take turns, it comes first only in its own turn.
-        """
+        """Return the next job; in a BestEffortFIFO queue, one that waits for its victims comes first, in its turn."""
         preemptor = self.preemptor
         is_preferred = preemptor is not None and not self.queue.is_strict_fifo and self.line.contains(preemptor)
         if isinstance(self.line, TakingTurns):
             return self.line.first(preemptor if is_preferred else None)
         return preemptor if is_preferred else self.line.first()
-
-    def note_turn(self, head: SimulatedWorkload) -> None:
-        """Note in the ledger whether it was certain that this job of several local queues is the head."""
-        if self.ledger is None or not isinstance(self.line, TakingTurns):
-            return
-        for other in self.line.firsts():
-            if other.local_queue != head.local_queue:
-                self.ledger.note_turn(head.local_queue, other.local_queue)
 
     def set_inadmissible(self, workload: SimulatedWorkload) -> None:
         """Set aside all jobs of a shape, in a BestEffortFIFO queue, until something changes."""

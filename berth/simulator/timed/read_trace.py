@@ -148,9 +148,7 @@ class TraceReader:
         name = self._name(entry)
         if len(self.problems.entries) > before or submitted is None or seconds is None or queue is None:
             return None
-        local_queue = ""
-        if self.fleet.setup.admission_fair_sharing is not None:
-            local_queue = self.fleet.find_local_queue(str(entry.get("queue", "")), queue, str(entry.get("team", "")))
+        local_queue = self.fleet.find_local_queue(str(entry.get("queue", "")), queue, str(entry.get("team", "")))
         return TimedJob(
             job=Job(name=name, queue=queue, priority=priority, pod_sets=pod_sets, local_queue=local_queue),
             submitted=submitted,

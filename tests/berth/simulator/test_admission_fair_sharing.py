@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.simulator.fleet import build_simulated_fleet, nameless_warnings, turn_warnings
+from berth.simulator.local_usage import SimulatedClock, UsageLedger
 from berth.simulator.scheduler.events import JobEvent, JobEventKind
-from berth.simulator.scheduler.local_usage import Moment, UsageLedger
 from berth.simulator.scheduler.model import AdmissionFairSharing, Job, SchedulerSetup
 from berth.simulator.scheduler.pending_line import TakingTurns
 from berth.simulator.scheduler.simulate import Simulator
@@ -38,7 +39,7 @@ RATE = 1 - 0.5 ** (300 / 3600)
 
 
 def setup(
-    quota: int = 2, rules: AdmissionFairSharing = RULES, weights: object = None, **rest: object
+    quota: int = 2, rules: AdmissionFairSharing = RULES, weights: dict[str, float] | None = None, **rest: Any
 ) -> SchedulerSetup:
     local = {"a": 1.0, "b": 1.0} if weights is None else weights
     return SchedulerSetup(queues=(queue("q", quota, local_weights=local, **rest),), admission_fair_sharing=rules)
@@ -287,7 +288,7 @@ def test_lines_of_local_queues_set_aside_a_shape_together() -> None:
 
 
 def test_the_ledger_charges_all_resources_by_their_weights() -> None:
-    ledger = UsageLedger(replace(RULES, resource_weights={"cpu": 0.5}), {}, Moment())
+    ledger = UsageLedger(replace(RULES, resource_weights={"cpu": 0.5}), {}, SimulatedClock())
     simulator = Simulator(setup())
     made = replace(job("a1"), pod_sets=(replace(job("a1").pod_sets[0], requests={"cpu": 4, GPU: 1}),))
     simulator.submit(made)

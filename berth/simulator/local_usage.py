@@ -21,7 +21,7 @@ _ROUNDING = 1e-6
 """Below this, two usages or two times are the same."""
 
 
-class Moment(Struct):
+class SimulatedClock(Struct):
     """The present second of a simulation. Without a clock it stays 0, as if no time passes between steps."""
 
     now: float = 0.0
@@ -63,7 +63,7 @@ class _LocalQueue(Struct):
 class UsageLedger:
     """The usage of the local queues of one cluster queue. Local queues without a weight in it have 1."""
 
-    def __init__(self, rules: AdmissionFairSharing, weights: Mapping[str, float], moment: Moment) -> None:
+    def __init__(self, rules: AdmissionFairSharing, weights: Mapping[str, float], moment: SimulatedClock) -> None:
         self.rules, self.weights, self.moment = rules, weights, moment
         self.penalty_rate = self._part(rules.sampling_seconds)
         self.doubt: DoubtfulTurn | None = None
