@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from hashlib import sha256
 from typing import Final
 
 MAX_LABEL: Final = 63
@@ -55,6 +54,8 @@ def shorten(text: str, limit: int) -> str:
         raise ValueError(f"a limit of {limit} leaves no room for a name and {_HASH_DIGITS} digits")
     if len(text) <= limit:
         return text
+    from hashlib import sha256  # loads OpenSSL, and most fleets have no name that is too long
+
     head = text[: limit - _HASH_DIGITS - 1].rstrip("-._")
     return f"{head}-{sha256(text.encode()).hexdigest()[:_HASH_DIGITS]}"
 
@@ -129,6 +130,11 @@ def _matches(pattern: re.Pattern[str], text: str) -> bool:
 def to_camel(name: str) -> str:
     """Return a name as keys of the stack file and inputs of providers are spelt: `machine_type` → `machineType`."""
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
+
+
+def to_snake(key: str) -> str:
+    """Return a key as Python writes it: `machineType` → `machine_type`."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda match: f"_{match[1].lower()}", key)
 
 
 def workload_policy_name(stack: str, key: str) -> str:

@@ -1,10 +1,11 @@
-"""PyYAML's safe loader, in C if available, and a function to load Berth's own YAML tables."""
+"""PyYAML's safe loader, in C if available, for what people write, and a faster reader of Berth's own YAML tables."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, Final
 
+import ryaml
 import yaml
 
 LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -24,5 +25,9 @@ def load_documents(text: str) -> list[object]:
 
 
 def load_table(path: Path) -> Any:
-    """Return the value of a YAML file that is part of Berth. The result is not cached."""
-    return load_yaml(path.read_text(encoding="utf-8"))
+    """Return the value of a YAML file that is part of Berth, whose days are text. The result is not cached.
+
+    It is YAML 1.2 without merge keys, which ryaml reads about five times as fast as PyYAML: `berth check` reads 14.
+    """
+    text = path.read_text(encoding="utf-8")
+    return ryaml.loads(text)  # pyright: ignore[reportPrivateImportUsage]: the package exports it without a stub

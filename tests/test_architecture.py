@@ -461,7 +461,7 @@ def test_a_pure_verb_never_loads_pulumi() -> None:
 
 
 _OF_OTHERS = (
-    *("berth.manifests.ack", "berth.plan.ack", "berth.plan.team_stack", "jinja2", "ryaml", "berth.simulator"),
+    *("berth.manifests.ack", "berth.plan.ack", "berth.plan.team_stack", "jinja2", "berth.simulator"),
     *("berth.diff", "berth.cost", "berth.jobs", "berth.engine", "berth.planner.ack"),
     *("berth.planner.multikueue.manager_cluster", "berth.validation.ack", "berth.report", "berth.rotate"),
     *(

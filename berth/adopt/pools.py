@@ -102,13 +102,12 @@ def _groups(inventory: ClusterInventory, node_pools: Sequence[ApiObject]) -> Ite
         return
     slices = [each for each in node_pools if _is_slice(each)]
     yield from slice_groups(slices)
-    yield from (NodePoolGroup(*_own_key(each)) for each in node_pools if not _is_slice(each))
-
-
-def _own_key(node_pool: ApiObject) -> tuple[str, list[ApiObject], str | None]:
-    name = str(node_pool["name"])
-    is_key = len(name) <= MAX_POOL_NAME
-    return (name if is_key else name[:MAX_POOL_NAME].strip("-")), [node_pool], (None if is_key else name)
+    for each in node_pools:
+        if not _is_slice(each):
+            name = str(each["name"])
+            is_key = len(name) <= MAX_POOL_NAME
+            key = name if is_key else name[:MAX_POOL_NAME].strip("-")
+            yield NodePoolGroup(key, [each], None if is_key else name)
 
 
 def _is_slice(node_pool: ApiObject) -> bool:

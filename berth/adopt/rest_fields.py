@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final, cast, get_args
@@ -15,6 +14,7 @@ from berth import yaml_loader
 from berth.adopt.api_objects import ApiObject, value_at
 from berth.diff.fields import FieldChange
 from berth.diff.provider_inputs.effects import input_rules
+from berth.names import to_snake
 from berth.spec.machines.node_system import KubeletSpec, NodeSystemSpec
 from berth.spec.machines.pools import NodeSettings
 from berth.spec.model import Model
@@ -89,16 +89,6 @@ def rest_field_table(kind: str) -> RestFieldTable:
     return replace(table, said=said)
 
 
-@cache
-def _known_fields(kind: str) -> frozenset[str]:
-    table = rest_field_table(kind)
-    return frozenset((*table.said, *table.read, *table.served))
-
-
-def _snake_case(key: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0].lower()}", key)
-
-
 def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, Any]:
     """Return the entry of the stack file, as far as the table goes: nested keys without defaults."""
     entry: dict[str, Any] = {}
@@ -142,7 +132,7 @@ def changed_fields(kind: str, resource: ApiObject, inputs: Mapping[str, Any]) ->
             after = None if is_kept(kind, place) else row.absent if row.unset is None else row.unset
         is_compared = after is not None and (before or after) and not (row.standard and autopilot)
         if is_compared and str(before).casefold() != str(after).casefold():
-            yield row.word or _snake_case(str(row.key)), FieldChange(place, before, after)
+            yield row.word or to_snake(str(row.key)), FieldChange(place, before, after)
 
 
 def is_kept(kind: str, place: str) -> bool:
@@ -158,7 +148,7 @@ def other_fields(kind: str, resource: ApiObject, inputs: Mapping[str, Any]) -> I
     Left out are fields that are registered as they are.
     """
     table = rest_field_table(kind)
-    known = _known_fields(kind)
+    known = frozenset((*table.said, *table.read, *table.served))
     answers = {path: value for path, value in leaf_values(resource) if not _is_below(path, known)}
     for path, before in {**answers, **{path: answers.get(path, off) for path, off in table.missing.items()}}.items():
         registered = value_at(inputs, input_path(kind, path))
@@ -195,7 +185,7 @@ def _parsed(raw: object, path: str, row: RestField) -> object:
         return tuple(each for each in cast("list[object]", raw) if each not in row.served)
     if row.parser != "word":
         return _PARSERS[row.parser](raw)
-    word = str(raw).removeprefix(f"{_snake_case(path.rpartition('.')[2]).upper()}_")
+    word = str(raw).removeprefix(f"{to_snake(path.rpartition('.')[2]).upper()}_")
     return None if word in (raw, "UNSPECIFIED") else word.lower().replace("_", "-")
 
 

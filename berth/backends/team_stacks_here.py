@@ -32,12 +32,10 @@ def team_stack_changes(old: Evaluation, new: Evaluation, root: pathlib.Path) -> 
         if before.plan is None or before.faults:
             continue  # it could not be deployed before either
         losses = tuple(f"{format_path(each.path)}: {each.message}" for each in after.faults)
-        is_other_cluster = after.plan is not None and _is_moved(before.plan, after.plan)
+        is_other_cluster = (
+            isinstance(before.plan, TeamStackPlan)
+            and isinstance(after.plan, TeamStackPlan)
+            and any(moved_to_cluster(before.plan, after.plan))
+        )
         if losses or is_other_cluster:
             yield DependentChange(name, str(values.get("team")), losses, is_other_cluster)
-
-
-def _is_moved(before: object, after: object) -> bool:
-    assert isinstance(before, TeamStackPlan)
-    assert isinstance(after, TeamStackPlan)
-    return any(moved_to_cluster(before, after))

@@ -94,7 +94,9 @@ def stretches(
     spans = {each.key: span for each in reservations if (span := reserved_span(each))}
     horizon = _horizon(read.values(), spans.values(), max(after, until))
     events: list[tuple[datetime, bool, tuple[int, int] | str]] = []
-    for key, (start, end) in _all_spans(read, spans, after, horizon):
+    occurrences = ((position, span) for position, window in read.items() for span in window.between(after, horizon))
+    keyed: list[tuple[tuple[int, int] | str, Span]] = [*occurrences, *spans.items()]
+    for key, (start, end) in keyed:
         events += [(start, True, key), (end, False, key)]
     events.sort(key=lambda event: (event[0], event[1]))
     found: list[Stretch] = []
@@ -112,14 +114,6 @@ def stretches(
 def _stretch(start: datetime, end: datetime, active: set[tuple[int, int] | str]) -> Stretch:
     windows = frozenset(each for each in active if not isinstance(each, str))
     return Stretch(start, end, windows, frozenset(each for each in active if isinstance(each, str)))
-
-
-def _all_spans(
-    read: dict[tuple[int, int], Occurrences], spans: dict[str, Span], after: datetime, horizon: datetime
-) -> Iterator[tuple[tuple[int, int] | str, Span]]:
-    for position, window in read.items():
-        yield from ((position, span) for span in window.between(after, horizon))
-    yield from spans.items()
 
 
 def _horizon(windows: Iterable[Occurrences], spans: Iterable[Span], at: datetime) -> datetime:

@@ -46,7 +46,7 @@ def ack_regions() -> Mapping[str, bool]:
 @cache
 def ack_minors() -> Mapping[str, date]:
     """Return the last day of ACK's support by minor version, the oldest first."""
-    return MappingProxyType(_table()["minors"])
+    return MappingProxyType({minor: date.fromisoformat(day) for minor, day in _table()["minors"].items()})
 
 
 @cache

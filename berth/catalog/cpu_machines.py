@@ -83,14 +83,10 @@ def _predefined(name: str) -> Machine:
     series_name, key, vcpu = _rows()[name]
     series = _series_rows()[series_name]
     row: _YamlRow = series["types"][key]
-    exact = _by_size(row.get("gb_of", ""))
-    return _machine(name, vcpu, exact[vcpu] if vcpu in exact else _whole_or_shared(row, vcpu), series, row)
-
-
-def _whole_or_shared(row: _YamlRow, vcpu: int) -> float:
-    """Return GB by vCPU, which Google rounds down to whole GB except for shared cores."""
-    gb = vcpu * row["gb"]
-    return gb if row.get("shared_core") else gb // 1
+    exact, gb = _by_size(row.get("gb_of", "")), vcpu * row["gb"]
+    # GB by vCPU, which Google rounds down to whole GB except for shared cores.
+    by_vcpu: float = gb if row.get("shared_core") else gb // 1
+    return _machine(name, vcpu, exact.get(vcpu, by_vcpu), series, row)
 
 
 def _machine(name: str, vcpu: int, memory_gb: float, series: _YamlRow, row: _YamlRow) -> Machine:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from berth.catalog.gke_versions import compare_version, gke_minor, parse_version
 from berth.clock import as_of
@@ -47,7 +47,7 @@ class Releases(Struct, frozen=True, kw_only=True):
 def releases() -> Releases:
     """The table of this release of Berth, read once."""
     data: dict[str, Any] = load_table(Path(__file__).with_name("releases.yaml"))
-    minors = {name: MinorRelease(**row) for name, row in data["minors"].items()}
+    minors = convert(data["minors"], dict[str, MinorRelease])
     return Releases(minors=MappingProxyType(minors), without_dates=MappingProxyType(data["without_dates"]))
 
 

@@ -57,7 +57,11 @@ def slicing_of(machine: Machine) -> DynamicSlicing | None:
 
 @cache
 def _shapes(machine: Machine) -> Mapping[str, SliceShape]:
-    topologies = _generation_topologies(machine.generation) if machine.generation else ()
+    generation = generations().get(machine.generation or "")
+    if generation is None:
+        return {}
+    cubes = sorted(_cube_slices(generation), key=lambda sides: (prod(sides), sides))
+    topologies = (*generation.shapes, *("x".join(map(str, sides)) for sides in cubes))
     slices = (_slice_on(machine, topology) for topology in topologies)
     return {shape.topology: shape for shape in slices if shape}
 
@@ -67,13 +71,6 @@ def _slice_on(machine: Machine, topology: str) -> SliceShape | None:
     hosts, remainder = divmod(chips, machine.accelerators)
     can_form = hosts == 1 or (hosts > 1 and machine.multi_host)
     return SliceShape(topology, chips, hosts) if can_form and not remainder else None
-
-
-@cache
-def _generation_topologies(generation_name: str) -> tuple[str, ...]:
-    generation = generations()[generation_name]
-    cubes = sorted(_cube_slices(generation), key=lambda sides: (prod(sides), sides))
-    return (*generation.shapes, *("x".join(map(str, sides)) for sides in cubes))
 
 
 def _cube_slices(generation: Generation) -> Iterator[tuple[int, int, int]]:

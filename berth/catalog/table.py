@@ -38,14 +38,11 @@ def machines() -> Mapping[str, Machine]:
 def generations() -> Mapping[str, Generation]:
     """Return the TPU generations that Berth supports, by name (v4, v5e, v5p, v6e, tpu7x)."""
     rows: dict[str, _YamlRow] = _load_table()["generations"]
-    return MappingProxyType({name: _generation(name, row) for name, row in rows.items()})
-
-
-def _generation(name: str, row: _YamlRow) -> Generation:
-    fields = _with_tuples(row)
-    if "dynamic_slicing" in row:
-        fields["dynamic_slicing"] = DynamicSlicing(**_with_tuples(row["dynamic_slicing"]))
-    return Generation(name=name, **fields)
+    fields = {name: _with_tuples(row) for name, row in rows.items()}
+    for each in fields.values():
+        if "dynamic_slicing" in each:
+            each["dynamic_slicing"] = DynamicSlicing(**_with_tuples(each["dynamic_slicing"]))
+    return MappingProxyType({name: Generation(name=name, **each) for name, each in fields.items()})
 
 
 @cache

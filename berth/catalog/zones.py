@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from berth.catalog.cpu_machines import CPU
 from berth.catalog.cpu_zones import cpu_regions, cpu_series_zones, cpu_zones_page
@@ -80,7 +80,7 @@ def zone_table() -> ZoneTable:
 def build_zone_table(data: Mapping[str, Any]) -> ZoneTable:
     """Build the table from the content of `zones.yaml`."""
     rows = (*data["machines"], *data["attached"])
-    sources = {name: ZoneSource(**row) for name, row in data.get("sources", {}).items()}
+    sources = convert(data.get("sources", {}), dict[str, ZoneSource])
     return ZoneTable(
         regions=MappingProxyType(
             {region: _full_names({region: letters}) for region, letters in data["regions"].items()}
@@ -139,7 +139,7 @@ def _zones_of_cpu_machine(name: str) -> ListedZones | None:
     every_zone = {zone for all_zones in zone_table().regions.values() for zone in all_zones}
     return ListedZones(
         later=tuple(sorted(zone for zone in zones if region_of_zone(zone) in regions)),
-        source=ZoneSource(**cpu_zones_page()),
+        source=convert(cpu_zones_page(), ZoneSource),
         unlettered=tuple(sorted({*(on_page ^ regions), *(every_zone - covered)})),
     )
 

@@ -19,7 +19,7 @@ from berth.document import Document
 from berth.document.text import problem_lines, render_text
 from berth.evaluate import Evaluation, Need, evaluate_stack, require_offer
 from berth.loader.locate import EXAMPLES, locate, stack_names
-from berth.yaml_loader import load_table
+from berth.yaml_loader import load_yaml
 
 EXIT_OK, EXIT_FAULTS, EXIT_USAGE, EXIT_BLOCKED = 0, 1, 2, 3
 
@@ -72,7 +72,7 @@ def project_name() -> str | None:
     """Return the name in the project's Pulumi.yaml; None where there is no such file, or no name in it."""
     file = project_root() / "Pulumi.yaml"
     try:
-        values = load_table(file)
+        values = load_yaml(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return None
     name = cast("dict[str, object]", values).get("name") if isinstance(values, dict) else None

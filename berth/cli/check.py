@@ -23,8 +23,7 @@ from berth.cli.arguments import (
 )
 from berth.diagnostics import Severity, printable
 from berth.diagnostics.listing import count_problems
-from berth.document import Document, Lines
-from berth.document.markdown import render_markdown
+from berth.document import Lines
 from berth.document.text import problem_lines
 from berth.evaluate import Evaluation, evaluate_stack
 
@@ -92,7 +91,7 @@ def check_command(
     for line in _for_programs(evaluations, output_format):
         typer.echo(line)
     for evaluation, rules in zip(evaluations, runs, strict=True) if output_format == "markdown" else ():
-        typer.echo(render_markdown(_policy_document(evaluation, rules)), nl=False)
+        typer.echo(_policies_as_markdown(evaluation, rules), nl=False)
     for evaluation, rules in zip(evaluations, runs, strict=True) if output_format == "text" else ():
         problems = (*evaluation.faults, *evaluation.warnings, *evaluation.accepted_risks)
         for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
@@ -115,14 +114,14 @@ def _for_programs(evaluations: Sequence[Evaluation], output_format: str) -> Iter
         yield format_json(sarif_log(problem for each in evaluations for problem in each.problems))
 
 
-def _policy_document(evaluation: Evaluation, rules: Sequence[PolicyRun]) -> Document:
+def _policies_as_markdown(evaluation: Evaluation, rules: Sequence[PolicyRun]) -> str:
     """Return what policies say of a stack: what they found, and which rules ran."""
+    from berth.document.markdown import render_markdown
+
     codes = {"policy-failed", *(rule.rule.replace("_", "-") for rule in rules)}
     found = [each.line() for each in (*evaluation.faults, *evaluation.warnings) if each.code in codes]
-    return (
-        Lines("Found by policies", found, whole=True),
-        Lines("Policies", [rule.line for rule in rules] or ["no rule ran"], whole=True),
-    )
+    ran = [rule.line for rule in rules] or ["no rule ran"]
+    return render_markdown((Lines("Found by policies", found, whole=True), Lines("Policies", ran, whole=True)))
 
 
 def checks_as_json(evaluations: Iterable[Evaluation]) -> dict[str, Any]:

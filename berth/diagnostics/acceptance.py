@@ -21,20 +21,25 @@ def accept_warnings(problems: Sequence[Problem], reasons: object) -> tuple[Probl
     """
     entries = cast("Mapping[object, object]", reasons if isinstance(reasons, Mapping) else {})
     valid = {code: why for code, why in entries.items() if isinstance(code, str) and isinstance(why, str)}
-    known = {each.code for each in problems if _may_be_accepted(each)}
-    kept = tuple(_as_note(each, valid[each.code]) if each.code in known & valid.keys() else each for each in problems)
+    known = {
+        each.code
+        for each in problems
+        if each.severity == Severity.WARNING and not each.is_unknown and each.code != "placeholder"
+    }
+    kept = tuple(
+        replace(
+            each,
+            severity=Severity.NOTE,
+            message=f"{each.message}{_REASON}'{format_value(valid[each.code])}'",
+            accepted=True,
+        )
+        if each.code in known & valid.keys()
+        else each
+        for each in problems
+    )
     if any(each.severity == Severity.FAULT for each in problems):  # what a fault sets aside gives no warning
         return kept
     return (*kept, *(_idle(code, known, problems) for code in valid if code not in known))
-
-
-def _may_be_accepted(problem: Problem) -> bool:
-    return problem.severity == Severity.WARNING and not problem.is_unknown and problem.code != "placeholder"
-
-
-def _as_note(problem: Problem, why: str) -> Problem:
-    message = f"{problem.message}{_REASON}'{format_value(why)}'"
-    return replace(problem, severity=Severity.NOTE, message=message, accepted=True)
 
 
 def without_reason(message: str) -> str:

@@ -53,7 +53,15 @@ def compare_workers(old: FleetPlan, new: FleetPlan, former: Mapping[str, str]) -
     for name in sorted(before.keys() | after.keys()):
         sides = before.get(name), after.get(name)
         what = _kind_of_change(*sides)
-        flavors = sorted(compare_counts(*map(_flavor_counts, sides)))
+        others = [each.cluster_identifier for each in sides if each is not None and not each.made_here]
+        capacities = (  # and guarantees, by flavor and noun of the accelerators
+            {
+                (each.name, each.noun): (each.capacity.max, each.promised)
+                for each in (worker.plan.flavors if worker else ())
+            }
+            for worker in sides
+        )
+        flavors = sorted(compare_counts(*capacities))
         shares = sorted(compare_counts(*map(_worker_guarantees, sides)))
         if what == ChangeKind.CHANGED and name in old_names:
             what = ChangeKind.RENAMED
@@ -64,7 +72,7 @@ def compare_workers(old: FleetPlan, new: FleetPlan, former: Mapping[str, str]) -
                 tuple(WorkerFlavorChange(*key, *counts) for key, counts in flavors),
                 tuple(QueueShareChange(*key, *counts) for key, counts in shares),
                 old_names.get(name) if what == ChangeKind.RENAMED else _counterpart(name, before, after),
-                _other_identifiers(*sides) if what == ChangeKind.REPLACED else None,
+                (others[0], others[1]) if what == ChangeKind.REPLACED and len(others) == 2 else None,
             )
 
 
@@ -81,33 +89,20 @@ def _counterpart(name: str, before: Mapping[str, WorkerPlan], after: Mapping[str
     own_side, other_side = (before, after) if name in before else (after, before)
     if name in other_side:
         return None
-    others = (each for each in other_side.values() if each.name not in own_side)
-    return next((each.name for each in others if _seem_one(own_side[name], each)), None)
-
-
-def _seem_one(worker: WorkerPlan, other: WorkerPlan) -> bool:
-    """Whether two workers of different names are one cluster, or would be created alike."""
-    if worker.made_here and other.made_here:
-        places = ((each.plan.project, each.plan.region, _machines(each)) for each in (worker, other))
-        return next(places) == next(places)
-    return worker.made_here == other.made_here and worker.cluster_identifier == other.cluster_identifier
+    worker = own_side[name]
+    for other in (each for each in other_side.values() if each.name not in own_side):
+        if worker.made_here and other.made_here:  # would they be created alike?
+            places = ((each.plan.project, each.plan.region, _machines(each)) for each in (worker, other))
+            is_one = next(places) == next(places)
+        else:
+            is_one = worker.made_here == other.made_here and worker.cluster_identifier == other.cluster_identifier
+        if is_one:
+            return other.name
+    return None
 
 
 def _machines(worker: WorkerPlan) -> list[tuple[str, str, int]]:
     return [(pool.name, pool.machine_type, pool.accelerators.max) for pool in worker.plan.own_pools]
-
-
-def _other_identifiers(old: WorkerPlan | None, new: WorkerPlan | None) -> tuple[str, str] | None:
-    """Return both identifiers of clusters that others created."""
-    if old is None or new is None or old.made_here or new.made_here:
-        return None
-    return old.cluster_identifier, new.cluster_identifier
-
-
-def _flavor_counts(worker: WorkerPlan | None) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return the capacity and the guarantees by flavor and noun of the accelerators."""
-    flavors = worker.plan.flavors if worker else ()
-    return {(flavor.name, flavor.noun): (flavor.capacity.max, flavor.promised) for flavor in flavors}
 
 
 def _worker_guarantees(worker: WorkerPlan | None) -> dict[QuotaKey, tuple[int]]:

@@ -135,14 +135,9 @@ def _own_modules(root: Path) -> dict[str, ModuleType]:
     if root.resolve() == _BERTH_ROOT:
         return {}
     names = {entry.stem for entry in root.iterdir() if entry.is_dir() or entry.suffix == ".py"} - {"__main__"}
-    return {
-        name: module
-        for name, module in list(sys.modules.items())
-        if name.split(".")[0] in names and not _is_library(module)
+    own = {name: module for name, module in list(sys.modules.items()) if name.split(".")[0] in names}
+    files = {
+        name: getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", [])), None)
+        for name, module in own.items()
     }
-
-
-def _is_library(module: ModuleType) -> bool:
-    """Return whether a module belongs to Python or an installed package."""
-    file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", [])), None)
-    return file is None or source_locations.is_installed(file)
+    return {name: own[name] for name, file in files.items() if file and not source_locations.is_installed(file)}

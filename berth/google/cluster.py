@@ -60,6 +60,7 @@ def cluster(
     the secondary ranges for pods and services of a subnet that the plan does not know.
     """
     pod_range, service_range = range_names or (plan.network.pod_range_name, plan.network.service_range_name)
+    more_ranges = plan.network.additional_pod_range_names if isinstance(plan.network, ExistingNetworkPlan) else ()
     settings = plan.settings
     encryption = settings.database_encryption
     arguments = {
@@ -75,7 +76,7 @@ def cluster(
         "ip_allocation_policy": {
             "cluster_secondary_range_name": pod_range,
             "services_secondary_range_name": service_range,
-            "additional_pod_ranges_config": _additional_pod_ranges(plan),
+            "additional_pod_ranges_config": {"pod_range_names": sorted(more_ranges)} if more_ranges else None,
         },
         **control_plane(plan.control_plane, manager_range),
         "maintenance_policy": maintenance_policy(plan.maintenance),
@@ -113,11 +114,6 @@ def cluster(
             *(() if plan.control_plane.ip_endpoint else _NOT_SENT_WITHOUT_IP),
         ),
     )
-
-
-def _additional_pod_ranges(plan: ClusterPlan) -> dict[str, Any] | None:
-    names = plan.network.additional_pod_range_names if isinstance(plan.network, ExistingNetworkPlan) else ()
-    return {"pod_range_names": sorted(names)} if names else None
 
 
 def _standard(plan: ClusterPlan, service_account: object) -> dict[str, Any]:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct, field
 
-from berth.yaml_loader import load_table
+from berth.yaml_loader import load_yaml
 
 Scalar = str | int | bool
 _API_VERSION: Final = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
@@ -116,8 +116,8 @@ def api_age(version: str) -> tuple[int, int, int]:
 @cache
 def kinds() -> Mapping[str, KindRow]:
     """Return every row, by kind."""
-    rows: Any = load_table(Path(__file__).with_suffix(".yaml"))
-    return msgspec.convert(rows, dict[str, KindRow])
+    text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")  # it has merge keys
+    return msgspec.convert(load_yaml(text), dict[str, KindRow])
 
 
 def path_keys(path: str) -> tuple[str, ...]:

@@ -173,7 +173,8 @@ def _affinity(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> It
 def _exclusive_topology(job: SubmittedJob) -> Iterator[_Refusal]:
     policies = job.context.plan.policies
     exclusive = policies.exclusive if policies is not None else ()
-    for part, pods in zip(_replicated_jobs(job), job.job.settings, strict=False):
+    parts = items(inside(job.job.source, "spec", "replicatedJobs")) if job.job.kind == "JobSet" else []
+    for part, pods in zip(parts, job.job.settings, strict=False):
         for holder in (job.job.metadata, inside(part, "template", "metadata")):
             annotations = as_mapping(get_nested(holder.value, "annotations"))
             if EXCLUSIVE_TOPOLOGY in annotations:
@@ -265,8 +266,3 @@ def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
                 message = f"an inline volume of {name} is mounted by the node, beside the network policy"
                 remedy = "write a persistentVolumeClaim, or have the platform's owners write volumeTypes"
                 yield volume, f"{message}; {remedy}"
-
-
-def _replicated_jobs(job: SubmittedJob) -> list[SourceValue]:
-    """Return the replicatedJobs of a JobSet."""
-    return items(inside(job.job.source, "spec", "replicatedJobs")) if job.job.kind == "JobSet" else []

@@ -89,18 +89,16 @@ def check_assigned_flavors(job: SubmittedJob, assigned: Mapping[str, str]) -> No
             is_assigned = assigned.get(pods.pod_set.name) == flavor
             if misfit is None and not is_assigned:
                 misfit = find_obstacle(pods, flavor)
-            if misfit is not None and not _has_fault(misfit[0]):
-                source, message = misfit
-                consequence = f"where they never run: {message}; write a node selector for the intended nodes"
-                if is_assigned:
-                    source.fault("no-shape", f"Kueue assigns '{flavor}' to its pods, {consequence}")
-                else:
-                    job.warn("no-shape", source.path, f"Kueue may assign '{flavor}' to its pods, {consequence}")
-
-
-def _has_fault(source: SourceValue) -> bool:
-    """Return whether a field has a fault already."""
-    return any(each.path == source.path and each.severity == Severity.FAULT for each in source.problems.entries)
+            if misfit is None:
+                continue
+            source, message = misfit
+            if any(each.path == source.path and each.severity == Severity.FAULT for each in source.problems.entries):
+                continue
+            consequence = f"where they never run: {message}; write a node selector for the intended nodes"
+            if is_assigned:
+                source.fault("no-shape", f"Kueue assigns '{flavor}' to its pods, {consequence}")
+            else:
+                job.warn("no-shape", source.path, f"Kueue may assign '{flavor}' to its pods, {consequence}")
 
 
 def find_obstacle(pods: JobPods, flavor: str) -> tuple[SourceValue, str] | None:

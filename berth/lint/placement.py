@@ -20,19 +20,19 @@ def is_exclusive(pods: JobPods) -> bool:
     return pods.pod_set.exclusive_topology is not None
 
 
-def _has_slice_placement(pods: JobPods, shape: NodeShape) -> bool:
-    """Whether an annotation keeps slices apart: JobSet's, or Kueue's if Kueue places the pods."""
-    if shape.flavor.topology is None:
-        return is_exclusive(pods)
-    return pods.pod_set.topology is not None and pods.pod_set.topology.slice_level is not None
-
-
 def check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
     """Report a missing annotation that keeps the pods of a slice on the nodes of one slice."""
     has_many_slices = shape.pool.slices is not None and shape.pool.slices.max > 1
+    topology = pods.pod_set.topology
+    # JobSet's annotation keeps slices apart, or Kueue's if Kueue places the pods.
+    is_apart = (
+        is_exclusive(pods)
+        if shape.flavor.topology is None
+        else topology is not None and topology.slice_level is not None
+    )
     if shape.is_multi_host and has_many_slices and is_of_ray(pods):
         warn_of_webhook(pods, shape)
-    elif shape.is_multi_host and has_many_slices and not _has_slice_placement(pods, shape):
+    elif shape.is_multi_host and has_many_slices and not is_apart:
         together = pods.submitted.job.row is not None and pods.submitted.job.row.together
         remedy = f"a JobSet with the annotation {EXCLUSIVE_TOPOLOGY}: {_NODE_POOL}"
         if together:

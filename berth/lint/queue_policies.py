@@ -88,12 +88,10 @@ def _is_on_own_machines(job: SourceValue, accelerators: Sequence[str], plain: Se
     requested = {name for part in ("limits", "requests") for name in as_mapping(get_nested(node, part))}
     without = [name for field, name in INITIALIZERS.items() if field in as_mapping(spec.get("initializer"))]
     without += [] if requested.intersection(accelerators) else [TRAINER]
-    return all(_is_patched(spec, name, plain) for name in without)
-
-
-def _is_patched(spec: dict[str, object], name: str, plain: Sequence[tuple[str, str]]) -> bool:
-    selectors = list(_selectors(spec, name))
-    return bool(selectors) and all(not set(plain).isdisjoint(each.items()) for each in selectors)
+    for selectors in (list(_selectors(spec, name)) for name in without):
+        if not selectors or any(set(plain).isdisjoint(each.items()) for each in selectors):
+            return False
+    return True
 
 
 def _selectors(spec: dict[str, object], name: str) -> Iterator[dict[str, object]]:

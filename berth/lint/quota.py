@@ -152,12 +152,6 @@ def _refusal(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> PendingReason |
     return admit_pod_sets(job.context, job.queue.name, pod_sets).pending
 
 
-def _runs(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> bool:
-    """Return whether the empty fleet admits pod sets, and its nodes hold them."""
-    trial = try_pod_sets(job.context, job.queue.name, pod_sets)
-    return trial.pending is None and all(each.is_unknown for each in trial.reasons)
-
-
 def _build_trial(job: SubmittedJob, workload: SimulatedWorkload) -> TrialAdmission:
     nouns = job.context.simulated.accelerator_nouns
     parts: list[str] = []
@@ -274,7 +268,8 @@ def _largest_fit_text(job: SubmittedJob) -> str:
     low, high = 0, len(fits)
     while low < high:
         middle = (low + high + 1) // 2
-        if _runs(job, (first.with_count(middle * step),)):
+        trial = try_pod_sets(job.context, job.queue.name, (first.with_count(middle * step),))
+        if trial.pending is None and all(each.is_unknown for each in trial.reasons):
             low = middle
         else:
             high = middle - 1

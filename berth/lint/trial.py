@@ -56,7 +56,8 @@ def try_pod_sets(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...])
     trial = _try_counts(context, queue, pod_sets)
     names, classes = names_of_nodes(pod_sets), context.node_classes
     is_named = names.wanted or names.avoided
-    if not is_named or not _is_open(trial) or (names.in_topology and any(each.group.parts for each in classes)):
+    is_open = trial.pending is None and any(trial.reasons) and all(each.is_unknown for each in trial.reasons)
+    if not is_named or not is_open or (names.in_topology and any(each.group.parts for each in classes)):
         return trial  # the topology of parts of a slice counts nodes by their place in it
     tried: list[Trial] = []
     for best in one_of_each(classes, names.wanted):
@@ -69,10 +70,6 @@ def try_pod_sets(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...])
         return replace(full, reasons=tuple(replace(each, message=f"{each.message} ({most})") for each in full.reasons))
     worst = _try_counts(context.on_nodes(with_names(classes, names.avoided)), queue, pod_sets)
     return trial if worst.pending is not None or worst.reasons else worst
-
-
-def _is_open(trial: Trial) -> bool:
-    return trial.pending is None and any(trial.reasons) and all(each.is_unknown for each in trial.reasons)
 
 
 def _try_counts(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...]) -> Trial:
@@ -209,7 +206,15 @@ def admit_pod_sets(
         reason = find_pending_reason(simulator.trees[queue], workload, simulator.setup.resource_flavors)
     copy = replace(workload)
     simulator.finish(name)
-    flavors = tuple(_main_flavor(context, each) for each in copy.flavors) if has_quota else ()
+    own = {flavor.name: flavor.resource for flavor in context.plan.flavors}
+    # Whose labels the pods of a set get: of several flavors, those of the one whose resource is counted.
+    flavors = tuple(
+        next(
+            (flavor for resource, flavor in each.items() if own.get(flavor) == resource),
+            next(iter(each.values()), None),
+        )
+        for each in (copy.flavors if has_quota else ())
+    )
     return Trial(workload=copy, pending=reason, flavors=flavors, barred=tuple(barred))
 
 
@@ -235,13 +240,6 @@ def count_admitted(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...
     for name in held:
         simulator.finish(name)
     return admitted
-
-
-def _main_flavor(context: LintContext, flavors: dict[str, str]) -> str | None:
-    """Return the flavor whose labels the pods of a set get: of several, that of what a flavor counts."""
-    own = {flavor.name: flavor.resource for flavor in context.plan.flavors}
-    counted = [flavor for resource, flavor in flavors.items() if own.get(flavor) == resource]
-    return next(iter([*counted, *flavors.values()]), None)
 
 
 def _waits_for_machines(context: LintContext, queue: str, trial: Trial) -> bool:

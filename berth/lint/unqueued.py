@@ -9,7 +9,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from berth.jobs.job_manifests import QUEUE_NAME, JobManifest
-from berth.jobs.pod_set import PodSet
 from berth.jobs.pod_settings import PodSettings
 from berth.lint.fleet import LintContext
 from berth.placement.reasons import AssignedPods
@@ -70,18 +69,16 @@ def _check_request(context: LintContext, namespace: str, pods: PodSettings) -> N
 def _check_nodes(context: LintContext, job: JobManifest) -> None:
     """Report why the scheduler would leave its pods pending on the empty nodes of the fleet."""
     resources = {flavor.resource for flavor in context.plan.flavors}
-    assigned = [AssignedPods(_as_gke_does(each, resources), None, None) for each in job.pod_sets or ()]
+    assigned: list[AssignedPods] = []
+    for each in job.pod_sets or ():
+        pods = each
+        if each.tolerations is not None:  # GKE adds one for the taint of accelerators that pods request
+            added = (Toleration(key=name) for name in sorted(resources & each.requests.keys()))
+            pods = replace(each, tolerations=(*each.tolerations, *added))
+        assigned.append(AssignedPods(pods, None, None))
     for reason in unplaceable_reasons(assigned, context.node_classes):
         path = (*job.settings[reason.pod_set if reason.pod_set < len(job.settings) else 0].path, *reason.path)
         if reason.is_unknown:
             job.source.problems.unknown(reason.code, path, reason.message)
         else:
             job.source.problems.fault(reason.code, path, reason.message)
-
-
-def _as_gke_does(pod_set: PodSet, resources: set[str]) -> PodSet:
-    """Return pods with the toleration that GKE adds for the taint of accelerators that they request."""
-    if pod_set.tolerations is None:
-        return pod_set
-    added = (Toleration(key=each) for each in sorted(resources & pod_set.requests.keys()))
-    return replace(pod_set, tolerations=(*pod_set.tolerations, *added))

@@ -31,14 +31,12 @@ def merge_conflicts(text: str, display_path: str) -> list[Problem]:
             groups.append([number])
         else:
             groups[-1].append(number)
-    return [
-        _fault(
-            display_path,
-            lines[0],
-            f"unresolved merge conflict, {_span(lines[0], lines[-1])}; keep one side, and remove {_markers(lines)}",
-        )
-        for lines in groups
-    ]
+    faults: list[Problem] = []
+    for lines in groups:
+        where = f"lines {join_words([*map(str, lines)])}" if len(lines) > 1 else f"line {lines[0]}"
+        message = f"unresolved merge conflict, {_span(lines[0], lines[-1])}; keep one side, and remove {where}"
+        faults.append(_fault(display_path, lines[0], message))
+    return faults
 
 
 def foreign_lines(text: str, display_path: str) -> list[Problem]:
@@ -226,10 +224,6 @@ def _unquoted(line: str) -> str:
 
 def _span(first: int, last: int) -> str:
     return f"line {first}" if first == last else f"lines {first}–{last}"
-
-
-def _markers(lines: list[int]) -> str:
-    return f"lines {join_words([*map(str, lines)])}" if len(lines) > 1 else f"line {lines[0]}"
 
 
 def _fault(display_path: str, line: int, message: str) -> Problem:

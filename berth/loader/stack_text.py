@@ -86,7 +86,8 @@ class StackText(Struct):
 
     def _read_config(self, config: dict[str, object], mark: Mark) -> None:
         self.config = config
-        unknown_keys = [key for key in sorted(config) if _is_unknown_key(key, config[key])]
+        own = [key for key in sorted(config) if key.startswith("berth:") or ":" not in key]
+        unknown_keys = [key for key in own if key not in CONFIG_KEYS and not _is_secret(config[key])]
         for key in unknown_keys:
             hint = _did_you_mean_fleet(key) or _secret_hint(key, config[key])
             message = f"unknown config key '{key}'{hint}"
@@ -129,12 +130,6 @@ def _is_berth_fault(fault: Problem) -> bool:
     """Return whether a fault is in the fleet or in the keys around it; config of other programs is not checked."""
     mapping = fault.path[:-1] if fault.code == "duplicate-key" else fault.path
     return (fault.path[:1] == ("config",) and fault.path[1:2] in _BERTH_PATHS) or mapping in {(), ("config",)}
-
-
-def _is_unknown_key(key: str, value: object) -> bool:
-    """Return whether a key of Berth's namespace (or of none) is neither the fleet nor a secret."""
-    namespace, colon, _ = key.partition(":")
-    return key not in CONFIG_KEYS and (namespace == "berth" or not colon) and not _is_secret(value)
 
 
 def _is_secret(value: object) -> bool:

@@ -141,10 +141,8 @@ class TeamFiles(Struct):
         self.faults.append(Problem(Severity.FAULT, code, path, message, place))
 
 
-@lru_cache(maxsize=20_000)
-def _parse_cached(text: str, name: str) -> tuple[YamlDocument | None, list[Problem]]:
-    """Return `parse`, cached for two fleets with mostly the same team files (`berth diff`)."""
-    return parse(text, name)
+# For two fleets with mostly the same team files (`berth diff`).
+_parse_cached = lru_cache(maxsize=20_000)(parse)
 
 
 def _files(pattern: str, root: pathlib.Path) -> list[str]:

@@ -54,26 +54,24 @@ def _tile(x: int, y: int, size: tuple[int, int], widget: Widget) -> dict[str, An
 
 def _panel(plan: PanelPlan) -> Widget:
     data_sets = [_data_set(legend, query, plan.unit, stacked=plan.stacked) for legend, query in plan.queries.items()]
+    if plan.heatmap:
+        # The number of series in each band of percent: Cloud Monitoring draws heatmaps of distributions only
+        # (Monitoring API v1, DataSet.plotType), and no reducer makes a distribution of series.
+        data_sets = [
+            _data_set(
+                f"{least}–{min(below, 100)} %", f"count(({query}) >= {least} < {below}) or vector(0)", "1", stacked=True
+            )
+            for query in plan.queries.values()
+            for least, below in _BANDS
+        ]
     chart: dict[str, Any] = {
         "chartOptions": {"mode": "COLOR"},
-        "dataSets": list(_bands(plan)) if plan.heatmap else data_sets,
+        "dataSets": data_sets,
         "yAxis": {"scale": "LINEAR"},
     }
     if plan.limit is not None:
         chart["thresholds"] = [{"targetAxis": "Y1", "value": plan.limit}]
     return {"title": plan.title, "xyChart": chart}
-
-
-def _bands(plan: PanelPlan) -> Iterator[dict[str, Any]]:
-    """Yield the number of series in each band of percent.
-
-    Cloud Monitoring draws heatmaps of distributions only (Monitoring API v1, DataSet.plotType), and no reducer makes
-    a distribution of series.
-    """
-    for query in plan.queries.values():
-        for least, below in _BANDS:
-            legend = f"{least}–{min(below, 100)} %"
-            yield _data_set(legend, f"count(({query}) >= {least} < {below}) or vector(0)", "1", stacked=True)
 
 
 def _data_set(legend: str, query: str, unit: str, *, stacked: bool) -> dict[str, Any]:

@@ -45,7 +45,8 @@ def node_facts(plan: FleetPlan, source: NodeSource) -> dict[str, Fact]:
         "boot_disk": _boot_disk(plan, source) or chosen or _NOT_STATED,
         "max_pods": str(pool.max_pods) if pool.max_pods else _KEPT if source.is_adopted else _CLUSTERS_OWN,
         "vcpu": str(vcpu) if (vcpu := machine.vcpu if machine else pool.vcpu) else _NOT_STATED,
-        "memory_level": _memory_level(machine),
+        # GKE's level of memory: the MiB of the machine by a thousand, as on real nodes.
+        "memory_level": str(int(machine.memory_gb * 1024 / 1000)) if machine and machine.memory_gb else _NOT_STATED,
         "stack_type": "IPV4" if isinstance(plan.cluster, ClusterPlan) else _CLUSTERS_OWN,
         "private_node": _private_node(plan, source),
         "metadata_server": _flag(source.maker != "described"),
@@ -88,11 +89,6 @@ def _provisioning(source: NodeSource) -> Fact:
     if source.capacity == "queued":
         return Unknown("GKE documents no value of this label for queued nodes")
     return "standard" if source.capacity.startswith("any-reservation") else _CHOSEN_BY_GKE
-
-
-def _memory_level(machine: Machine | None) -> Fact:
-    """Return GKE's level of memory: the MiB of the machine by a thousand, as on real nodes."""
-    return str(int(machine.memory_gb * 1024 / 1000)) if machine and machine.memory_gb else _NOT_STATED
 
 
 def _boot_disk(plan: FleetPlan, source: NodeSource) -> Fact:

@@ -70,6 +70,7 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
         written = {**source.pool.node_labels, **(source.node_pool.labels if source.node_pool else {})}
         labels = predicted_labels(facts, written, described=source.maker == "described")
         slicing = flavor_slicing(plan, source.pool.flavor)
+        is_described = source.maker == "described" or isinstance(plan.cluster, ExistingClusterPlan)
         resources = node_resources(
             source,
             image_streaming=facts["image_streaming"] == "true",
@@ -103,7 +104,7 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
             unknown_resources=resources.unknown,
             device_classes=device_classes_of(plan, source),
             networks=_networks(plan, source),
-            open_reason=_open_reason(plan, source),
+            open_reason=DESCRIBED if is_described else None if source.maker == "berth" else _MADE_TO_ORDER,
             kept_reason=ADOPTED if source.is_adopted else None,
         )
 
@@ -133,9 +134,3 @@ def _taints(source: NodeSource) -> tuple[Taint, ...]:
             if source.maker != "compute-class" or taint.key != spot or source.capacity == "spot"
         )
     )
-
-
-def _open_reason(plan: FleetPlan, source: NodeSource) -> str | None:
-    if source.maker == "described" or isinstance(plan.cluster, ExistingClusterPlan):
-        return DESCRIBED
-    return None if source.maker == "berth" else _MADE_TO_ORDER

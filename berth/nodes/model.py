@@ -124,18 +124,16 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
         if key == NODE_POOL and self.node_pools:
             return Label(present=True, values=self.node_pools)
         if key in self.unknown_labels:
-            return Label(present=True, why=self.unknown_labels[key], begins=self._beginnings(key))
+            # An unknown value begins as GKE's do, or those that `render --nodes` simulates.
+            of_gke = () if self.maker == "described" else beginnings(key)
+            begins = (*of_gke, f"{self.pool.rpartition('/')[2]}-") if of_gke else ()
+            return Label(present=True, why=self.unknown_labels[key], begins=begins)
         if key in self.uncertain_labels:
             return Label(present=None, why=self.uncertain_labels[key])
         if self.open_reason is not None:
             return Label(present=None, why=self.open_reason)
         foreign = why_foreign(key) or (self.kept_reason if "." not in key.partition("/")[0] else None)
         return Label(present=None, why=foreign) if foreign else ABSENT
-
-    def _beginnings(self, key: str) -> tuple[str, ...]:
-        """Return how an unknown value may begin: as GKE's do, or those that `render --nodes` simulates."""
-        of_gke = () if self.maker == "described" else beginnings(key)
-        return (*of_gke, f"{self.pool.rpartition('/')[2]}-") if of_gke else ()
 
     def amount(self, resource: str) -> int | None:
         """Return the allocatable amount of a resource; 0 if the nodes are known to lack it, None if it is unknown."""

@@ -12,7 +12,7 @@ from berth.diagnostics import join_words
 from berth.document import Block, Heading, Lines, Note, Table
 from berth.overview.calendar import next_boundaries
 from berth.overview.fleet import guarantee_text
-from berth.overview.lead_events import lead_events, run_limits
+from berth.overview.lead_events import lead_events, stays_of_machines
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
@@ -184,7 +184,7 @@ def _taken(shares: _Shares, queue: ClusterQueuePlan) -> Iterator[str]:
     ]
     if spot:
         yield f"{join_words(spot)}, at any time, Google Cloud (spot machines)"
-    for limit, names in run_limits(shares.plan, shares.team, queue):
+    for limit, names in stays_of_machines(shares.plan, shares.team, queue):
         yield f"{join_words(names)}, at the latest {limit} after its machines came, Google Cloud (they run no longer)"
 
 

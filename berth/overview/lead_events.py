@@ -49,7 +49,7 @@ def lead_events(
     )
 
 
-def run_limits(plan: FleetPlan, team: TeamPlan, queue: ClusterQueuePlan) -> Iterator[tuple[str, list[str]]]:
+def stays_of_machines(plan: FleetPlan, team: TeamPlan, queue: ClusterQueuePlan) -> Iterator[tuple[str, list[str]]]:
     """Yield the longest time that machines of some flavors of a queue stay, with these flavors."""
     queued = [
         seconds

@@ -26,7 +26,7 @@ _EFFECTIVE_QUOTAS = 20
 def loss_document(plan: FleetPlan, losses: Losses) -> list[Block]:
     """Return the answer for people."""
     lost = [
-        (each.pool.name, f"{each.nodes} of {each.pool.nodes.max}", _slices(each.slices), str(each.accelerators))
+        (each.pool.name, f"{each.nodes} of {each.pool.nodes.max}", str(each.slices or "–"), str(each.accelerators))
         for each in losses.pools
     ]
     flavors = [(each.flavor.name, *(str(n) for n in _numbers(each)), each.flavor.noun) for each in losses.flavors]
@@ -81,10 +81,6 @@ def _numbers(loss: FlavorLoss) -> tuple[int, int, int, int, int]:
     return loss.flavor.capacity.max, loss.after, loss.flavor.promised, loss.missing, loss.spare
 
 
-def _slices(number: int) -> str:
-    return str(number) if number else "–"
-
-
 def _owner(each: BrokenGuarantee) -> str:
     return each.owner.name if isinstance(each.owner, ClusterQueuePlan) else f"cohort {each.owner.name}"
 
@@ -116,17 +112,16 @@ def what_follows(plan: FleetPlan, losses: Losses) -> Iterator[str]:
         yield from lost_shapes(each)
         yield from _of_machines_left(plan, each)
     yield from _of_kueue(plan, losses)
-    repaired = [each.pool.name for each in losses.pools if _is_repaired(plan, each.pool.name)]
-    others = [each.pool.name for each in losses.pools if each.pool.name not in repaired]
+    repairs = {
+        name: [each.auto_repair for pool in plan.pools if pool.name == name for each in pool.node_pools]
+        for name in (each.pool.name for each in losses.pools)
+    }
+    repaired = [name for name, each in repairs.items() if each and all(each)]
+    others = [name for name in repairs if name not in repaired]
     if repaired:
         yield f"GKE creates nodes of {', '.join(repaired)} again after about 10 minutes, if the zone has such machines."
     if others:
         yield f"Whether {', '.join(others)} get nodes back is unknown: GKE's auto-repair is off, or others made them."
-
-
-def _is_repaired(plan: FleetPlan, name: str) -> bool:
-    node_pools = [each for pool in plan.pools if pool.name == name for each in pool.node_pools]
-    return bool(node_pools) and all(each.auto_repair for each in node_pools)
 
 
 def _of_nodes(loss: FlavorLoss) -> str:

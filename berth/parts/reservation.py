@@ -54,18 +54,9 @@ def plan_reservation(
     reserved = reserved_machines(context)
     check_reservations(context, reserved, None)
     current, future = reservation_plans(context, reserved), future_reservations(context, reserved, {})
-    return ReservationPart(
-        current[0] if current else None,
-        future[0] if future else None,
-        _with_missing_amount(part_problems(context.problems.entries, path), arguments, known_problems),
-    )
-
-
-def _with_missing_amount(
-    problems: tuple[Problem, ...], arguments: Mapping[str, Any], known_problems: Sequence[Problem]
-) -> tuple[Problem, ...]:
-    """Add that the number is missing, together with other missing arguments, without which no machine is planned."""
+    problems = part_problems(context.problems.entries, path)
     is_reported = any(each.path and each.path[0] in _AMOUNTS for each in (*problems, *known_problems))
-    if is_reported or any(key in arguments for key in _AMOUNTS):
-        return problems
-    return (*problems, Problem(Severity.FAULT, "missing-key", ("count",), MISSING_COUNT))
+    if not is_reported and not any(key in arguments for key in _AMOUNTS):
+        # Told together with other missing arguments, without which no machine is planned.
+        problems = (*problems, Problem(Severity.FAULT, "missing-key", ("count",), MISSING_COUNT))
+    return ReservationPart(current[0] if current else None, future[0] if future else None, problems)

@@ -11,15 +11,13 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem
-from berth.names import to_camel
+from berth.names import to_camel, to_snake
 from berth.spec.model import Model
 
 Models = Sequence[type[Model]]
 
-
-def to_snake(key: str) -> str:
-    """Return a key as Python writes it: `machineType` → `machine_type`."""
-    return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda match: f"_{match[1].lower()}", key)
+_MISSPELT = re.compile(r"[a-z]+([A-Z][a-z0-9]*)+")
+"""A step of a path that is a key, perhaps misspelt: a name of the user has no capitals."""
 
 
 def with_stack_file_keys(models: Models, name: str, value: Any) -> Any:
@@ -72,18 +70,14 @@ def in_python(problems: Iterable[Problem], models: Models) -> Iterator[Problem]:
             yield problem  # it names the argument as it was written
             continue
         path: FieldPath = tuple(
-            to_snake(step) if isinstance(step, str) and _is_key(step, keys) else step for step in problem.path
+            to_snake(step) if isinstance(step, str) and (step in keys or _MISSPELT.fullmatch(step)) else step
+            for step in problem.path
         )
         own = str(problem.path[-1]) if problem.path else ""
         message = (
             problem.message.replace(f"'{own}'", f"'{path[-1]}'") if problem.code == "unknown-key" else problem.message
         )
         yield replace(problem, path=path, message=pattern.sub(lambda match: to_snake(match[0]), message))
-
-
-def _is_key(step: str, keys: set[str]) -> bool:
-    """Whether a step of a path is a key, or a misspelt one, and not a name of the user, which has no capitals."""
-    return step in keys or re.fullmatch(r"[a-z]+([A-Z][a-z0-9]*)+", step) is not None
 
 
 def _keys_below(model: type[Model], seen: set[type[Model]]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from berth.jobs.pod_set import PodSet, TopologyRequest
+from berth.jobs.pod_set import PodSet
 from berth.placement.matching import matches_value, tolerates
 from berth.plan.kueue import PODS
 from berth.plan.nodes import Taint, Toleration
@@ -70,7 +70,8 @@ def _topology_refusal(
         requested = {*pod_set.requests, PODS}
         return Refusal.NO_TOPOLOGY if not covered or not requested.isdisjoint(covered) else None
     assert pod_set.topology is not None
-    has_levels = all(each in flavor.levels for each in _named_levels(pod_set.topology))
+    request = pod_set.topology
+    has_levels = {request.required, request.preferred, request.slice_level} <= {None, *flavor.levels}
     return None if has_levels and requested_level(pod_set, flavor.levels) is not None else Refusal.NO_LEVEL
 
 
@@ -84,11 +85,6 @@ def requested_level(pod_set: PodSet, levels: tuple[str, ...]) -> str | None:
     if request.slice_level is not None:
         return levels[0]
     return levels[-1] if request.unconstrained else None
-
-
-def _named_levels(request: TopologyRequest) -> list[str]:
-    named = (request.required, request.preferred, request.slice_level)
-    return [each for each in named if each is not None]
 
 
 def _labels_agree(pod_set: PodSet, labels: Mapping[str, str]) -> bool:

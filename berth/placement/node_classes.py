@@ -71,6 +71,14 @@ class NodeClass(Struct, frozen=True, eq=False):
         found = self.label(key)
         return found.values[0] if len(found.values) == 1 else self.group.place.get(key)
 
+    def domain_of(self, node: object, key: str) -> object:
+        """Return what sets one of these nodes apart by a topology key; None if they lack the label."""
+        if key == HOSTNAME:
+            return id(node)
+        if self.label(key).present is False:
+            return None
+        return self.domain(key) or f"of {self.group.pool}"
+
     def part(self, key: str, number: int) -> str | None:
         """Return the domain of one of the nodes: a part of its node pool where the group says so, as in `domain`."""
         nodes = self.group.parts.get(key)

@@ -68,11 +68,7 @@ class Bin(Struct, eq=False):
 
     def domain(self, key: str) -> object:
         """Return what sets the node apart by a topology key; None if it lacks the label."""
-        if key == HOSTNAME:
-            return id(self)
-        if self.node_class.label(key).present is False:
-            return None
-        return self.node_class.domain(key) or f"of {self.node_class.group.pool}"
+        return self.node_class.domain_of(self, key)
 
 
 def rules_of(pod_set: PodSet) -> list[PodRule]:

@@ -20,7 +20,6 @@ from berth.placement.obstacles import eligible_nodes, unknowable_reasons
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.reasons import AssignedPods, Reason, place_of
 from berth.placement.room import ALL_RULES, Demand, PodRule, pods_per_node, rules_of
-from berth.placement.topology import Leaf
 from berth.plan.node_settings import NETWORK_RESOURCE
 from berth.text import pluralize
 
@@ -38,7 +37,11 @@ def unplaceable_reasons(assigned: Sequence[AssignedPods], classes: Sequence[Node
     """Return every reason why the scheduler leaves pods pending, or why that is unknown; empty if it places all."""
     reasons: list[Reason] = []
     demands: list[Demand] = []
-    free = _on_any(assigned)
+    # The pods as if the scheduler chose their nodes; of nodes that Kueue names, spreading compares only one.
+    free = [
+        each if each.nodes is None else replace(each, nodes=None, pod_set=replace(each.pod_set, spread=()))
+        for each in assigned
+    ]
     for index, (each, alone) in enumerate(zip(assigned, free, strict=True)):
         if not each.pod_set.count:
             continue
@@ -91,14 +94,6 @@ def _near_the_limit(assigned: Sequence[AssignedPods], classes: Sequence[NodeClas
     return [
         replace(each, code="placement-unknown", message=f"{_BESIDE_SYSTEM}: {each.message}", is_unknown=True)
         for each in found
-    ]
-
-
-def _on_any(assigned: Sequence[AssignedPods]) -> list[AssignedPods]:
-    """Return the pods as if the scheduler chose their nodes; of nodes that Kueue names, spreading compares only one."""
-    return [
-        each if each.nodes is None else replace(each, nodes=None, pod_set=replace(each.pod_set, spread=()))
-        for each in assigned
     ]
 
 
@@ -183,15 +178,6 @@ def _kept_apart(index: int, each: AssignedPods, rule: PodRule, fits: int) -> Rea
 # --- nodes that Kueue names -------------------------------------------------------------------------------------------
 
 
-def _domain(leaf: Leaf, key: str) -> object:
-    """Return what sets a node apart by a topology key; None if it lacks the label."""
-    if key == HOSTNAME:
-        return id(leaf)
-    if leaf.node_class.label(key).present is False:
-        return None
-    return leaf.node_class.domain(key) or f"of {leaf.node_class.group.pool}"
-
-
 def _on_named(index: int, each: AssignedPods) -> Iterator[Reason]:
     """Yield the rules that pods break on the nodes that Kueue names for them: the scheduler has no other choice.
 
@@ -225,7 +211,7 @@ def _spread_over(each: AssignedPods, key: str, scope: OwnPods = OwnPods.ALL) -> 
     """
     if scope not in (OwnPods.ALL, OwnPods.CHILD):
         return []
-    flat = [domain for leaf, count in each.nodes or () for domain in [_domain(leaf, key)] * count]
+    flat = [domain for leaf, count in each.nodes or () for domain in [leaf.node_class.domain_of(leaf, key)] * count]
     size = max(1, each.pod_set.count // (1 if scope is OwnPods.ALL else max(1, each.pod_set.child_jobs)))
     return [Counter(flat[start : start + size]) for start in range(0, len(flat), size)]
 

@@ -12,7 +12,6 @@ from berth.google.fleet import google_resources
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.nodes import Bounds
-from berth.registration import Registration
 from berth.resource import FleetResource, ResourceKind
 
 _REGIONAL_ZONES = 3
@@ -48,10 +47,13 @@ class ResourceCount(Struct, frozen=True, kw_only=True):
 def resource_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
     """Everything but machines of the cluster that a plan makes."""
     counts = Counter[tuple[str, str, str]]()
+    cluster_zones = () if isinstance(plan.cluster, ExistingClusterPlan) else plan.cluster.zones
     for resource in (r for r in google_resources(replace(plan, workers=())) if r.kind not in _UNCOUNTED):
         node_pool = resource.key if resource.kind == ResourceKind.NODE_POOL else ""
         for made in resource.registrations().values():
-            number = _zone_count(plan, made) if made.type == _NODE_POOL else 1
+            # GKE keeps an instance group, and its manager, in every zone of a node pool.
+            zones = len(made.arguments.get("node_locations") or cluster_zones) or _REGIONAL_ZONES
+            number = zones if made.type == _NODE_POOL else 1
             counts.update({(key, _source(resource), node_pool): number for key in _COUNTED.get(made.type, ())})
     for (key, source, _), count in counts.items():
         amount = Bounds(min=count, max=count)
@@ -79,9 +81,3 @@ def _source(resource: FleetResource) -> str:
             return "teams"
         case _:
             return "cluster.network"
-
-
-def _zone_count(plan: FleetPlan, node_pool: Registration) -> int:
-    """Return the zones of a node pool: GKE keeps an instance group, and its manager, in every one."""
-    cluster_zones = () if isinstance(plan.cluster, ExistingClusterPlan) else plan.cluster.zones
-    return len(node_pool.arguments.get("node_locations") or cluster_zones) or _REGIONAL_ZONES

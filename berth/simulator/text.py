@@ -187,7 +187,8 @@ class RunFormatter:
             case PendingCode.BEHIND_OTHER:
                 return f"behind {other_jobs} (StrictFIFO)" + self._describe_free(why.free_now)
             case PendingCode.RESERVED_FOR_OTHERS:
-                return f"there is free quota, but {_who_comes_first(other_jobs)}"
+                first = f"it is reserved for {other_jobs}" if other_jobs else "other jobs come first"
+                return f"there is free quota, but {first}"
             case PendingCode.WAITS_FOR_VICTIMS:
                 return f"waits until {other_jobs} {'are' if len(why.other_jobs) > 1 else 'is'} preempted"
             case _:
@@ -237,10 +238,6 @@ class RunFormatter:
         unique = list(dict.fromkeys(names))
         omitted = len(unique) - _MAX_LISTED
         return join_words([*unique[:_MAX_LISTED], f"{omitted} more"] if omitted > 0 else unique)
-
-
-def _who_comes_first(other_jobs: str) -> str:
-    return f"it is reserved for {other_jobs}" if other_jobs else "other jobs come first"
 
 
 _OF_NAMES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import lru_cache
 from typing import Annotated, Any, cast
 
 from msgspec import Struct
@@ -62,17 +61,12 @@ def _parse_amount(value: Any, forms: str = _AMOUNT_FORMS) -> Amount:
     if isinstance(value, int) and not isinstance(value, bool):
         if value < 0:
             raise validation_fault("bad-amount", f"'{value}' is negative; {forms}")
-        return _accelerator_amount(value)
+        return Amount("accelerators", Fraction(value), str(value))
     if not isinstance(value, str):
         written = cast("object", value)
-        remedy = _in_time(written) or _count_of_resource(written) or _share_of_one(str(written)) or forms
+        remedy = _amount_in(written) or _share_of_one(str(written)) or forms
         raise validation_fault("bad-amount", f"{'is empty' if value is None else _not_an_amount(written)}; {remedy}")
     return _parse_text_amount(value, forms)
-
-
-@lru_cache(maxsize=4096)  # a fleet repeats its numbers
-def _accelerator_amount(value: int) -> Amount:
-    return Amount("accelerators", Fraction(value), str(value))
 
 
 def _not_an_amount(value: object) -> str:
@@ -109,14 +103,12 @@ def _repaired_amount(value: str) -> str:
 _SHARES_IN_WORDS = {"half": "1/2", "quarter": "1/4", **dict.fromkeys(("everything", "max", "maximum", "full"), "1")}
 
 
-def _in_time(value: object) -> str:
-    text = format_value(cast("object", value)) if isinstance(value, (dict, list)) else ""
-    has_times = re.search(r"\b(from|until|start|end|weekly|recurrence):", text)
-    return "write one amount here, and what is guaranteed at other times as windows beside it" if has_times else ""
-
-
-def _count_of_resource(value: object) -> str:
-    """Return what to write for `{nvidia.com/gpu: 4}`; "" for anything else."""
+def _amount_in(value: object) -> str:
+    """Return what to write for amounts at times, or for `{nvidia.com/gpu: 4}`; "" for anything else."""
+    if not isinstance(value, (dict, list)):
+        return ""
+    if re.search(r"\b(from|until|start|end|weekly|recurrence):", format_value(cast("object", value))):
+        return "write one amount here, and what is guaranteed at other times as windows beside it"
     written = cast("dict[object, object]", value) if isinstance(value, dict) else {}
     counts = [count for key, count in written.items() if "/" in str(key) and isinstance(count, int)]
     return f"write {counts[0]}" if len(counts) == len(written) == 1 else ""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from berth.diagnostics import join_or, join_words
-from berth.plan.gke import NodePoolPlan
 from berth.upgrade.evidence import Evidence
 from berth.upgrade.job_conditions import judge_frameworks, judge_jobs
 from berth.upgrade.judgement import EXISTING, Applicability, Judgement, applies, is_not, is_open, listed
@@ -132,12 +131,6 @@ def _teams(_: bool, evidence: Evidence) -> Judgement:
     return applies("teams submit jobs") if evidence.plan.teams else is_not("the stack has no teams")
 
 
-def _queued_provisioning(_: bool, evidence: Evidence) -> Judgement:
-    if evidence.plan.provisioning_configs:
-        return applies("queues have a provisioning check")
-    return is_not("no queue has a provisioning check")
-
-
 def _team_right(resource: str, evidence: Evidence) -> Judgement:
     if not evidence.plan.teams:
         return is_not("the stack has no teams")
@@ -147,15 +140,13 @@ def _team_right(resource: str, evidence: Evidence) -> Judgement:
 
 
 def _cgroup_v1(_: bool, evidence: Evidence) -> Judgement:
-    pools = [pool.name for pool in evidence.plan.own_pools if any(map(_has_cgroup_v1, pool.node_pools))]
+    configs = {
+        pool.name: [each.settings.node_system_config for each in pool.node_pools] for pool in evidence.plan.own_pools
+    }
+    pools = [name for name, each in configs.items() if any(one and one.cgroup_mode == "v1" for one in each)]
     if pools:
         return applies(f"nodeSystemConfig.cgroupMode of {listed(pools)} is v1")
     return is_not("no pool has cgroupMode: v1")
-
-
-def _has_cgroup_v1(pool: NodePoolPlan) -> bool:
-    config = pool.settings.node_system_config
-    return config is not None and config.cgroup_mode == "v1"
 
 
 _CHECKS: Final[Mapping[str, Check]] = {
@@ -173,7 +164,11 @@ _CHECKS: Final[Mapping[str, Check]] = {
     "priority": _priority,
     "workers": _workers,
     "teams": _teams,
-    "queued_provisioning": _queued_provisioning,
+    "queued_provisioning": lambda _, evidence: (
+        applies("queues have a provisioning check")
+        if evidence.plan.provisioning_configs
+        else is_not("no queue has a provisioning check")
+    ),
     "team_right": _team_right,
     "cgroup_v1": _cgroup_v1,
     "frameworks": judge_frameworks,

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from berth.diagnostics import join_words
 from berth.document import Block, Heading, Line, Lines, Note, ProblemList
 from berth.text import pluralize
-from berth.upgrade.companions import CompanionMove
 from berth.upgrade.findings import NO_DOWNGRADE, Upgrade, UpgradeAction
 from berth.upgrade.gate_turns import GateTurn
 from berth.upgrade.judgement import Applicability
@@ -88,7 +87,15 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     yield Lines("Jobs that must change", _job_lines(upgrade), whole=True)
     yield Lines("Defaults that turn", _turn_lines(upgrade.turns))
     yield Lines("Fields", list(_field_lines(upgrade.fields)))
-    yield Lines("What Kueue is built with", [_companion_line(each) for each in upgrade.companions])
+    companions = [
+        (
+            f"{each.name} {each.after} ({each.before} before), which Berth does not install",
+            *_turn_lines(each.turns),
+            *_field_lines(each.fields),
+        )
+        for each in upgrade.companions
+    ]
+    yield Lines("What Kueue is built with", companions)
     yield Lines("Known holes", _hole_lines(upgrade))
     yield ProblemList("New warnings", upgrade.warnings, everything=True)
     yield Lines("Restarts, in this order", list(describe_restarts(upgrade.restarts)), whole=True)
@@ -134,11 +141,6 @@ def _job_lines(upgrade: Upgrade) -> list[Line]:
         for name in finding.objects:
             tasks.setdefault(name, []).append(finding.do or finding.says)
     return [(name, *dict.fromkeys(todo)) for name, todo in tasks.items()]
-
-
-def _companion_line(move: CompanionMove) -> Line:
-    head = f"{move.name} {move.after} ({move.before} before), which Berth does not install"
-    return head, *_turn_lines(move.turns), *_field_lines(move.fields)
 
 
 def _turn_lines(turns: Sequence[GateTurn]) -> list[str]:

@@ -49,8 +49,10 @@ def open_holes(release: str, evidence: Evidence) -> Iterator[OpenHole]:
 
 def judge_hole(hole: Hole, version: Version, evidence: Evidence) -> Judgement:
     """Return whether teams can use a hole: not if a policy of the stack or a gate closes it."""
-    if hole.closed_by is not None and _enforces(evidence.plan, hole.closed_by):
-        return is_not(f"the admission policy {hole.closed_by} closes it")
+    # Each policy of a row is one of `berth.manifests.policies`, which a test compares: `berth check` does not load it.
+    policies, policy = evidence.plan.policies, hole.closed_by
+    if policy is not None and policies is not None and policy.removeprefix("berth-") not in policies.audited:
+        return is_not(f"the admission policy {policy} closes it")
     written: Mapping[str, bool] = evidence.plan.kueue.feature_gates if evidence.plan.kueue is not None else {}
     gates = kueue_gates(dotted(version))
     for closing, is_on in ((hole.closed_by_gate, True), (hole.closed_without_gate, False)):
@@ -58,14 +60,6 @@ def judge_hole(hole: Hole, version: Version, evidence: Evidence) -> Judgement:
             if has_change(version, [first]) and gates is not None and gates.is_on(written, gate) is is_on:
                 return is_not(f"the gate {gate} closes it" if is_on else f"the gate {gate}, which is off, closes it")
     return judge(hole.usable, evidence)
-
-
-def _enforces(plan: FleetPlan, policy: str) -> bool:
-    """Return whether the stack has an admission policy that refuses what it finds, and does not only warn of it.
-
-    Each policy of a row is one of `berth.manifests.policies`, which a test compares: `berth check` does not load it.
-    """
-    return plan.policies is not None and policy.removeprefix("berth-") not in plan.policies.audited
 
 
 def describe_open_holes(release: str, plan: FleetPlan) -> str | None:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from berth.diagnostics import join_or
 from berth.text import pluralize
 from berth.upgrade.evidence import Evidence, JobObject
 from berth.upgrade.judgement import EXISTING, Judgement, applies, is_not, is_open, listed
-
-
-@cache
-def _framework_of_kind() -> Mapping[str, str]:
-    from berth.jobs.kinds import kinds  # `berth check` asks for no kind
-
-    return {kind: row.framework for kind, row in kinds().items()}
 
 
 def judge_frameworks(names: list[str], evidence: Evidence) -> Judgement:
@@ -45,7 +37,9 @@ def judge_jobs(asked: Mapping[str, Any], evidence: Evidence) -> Judgement:
         what = asked.get("says") or asked["api_version"]
         return is_open(f"{_none_of(f'object with {what}', evidence)}: {asked['look']}")
     queued = evidence.queued_frameworks
-    frameworks = [_framework_of_kind().get(kind) for kind in wanted]
+    from berth.jobs.kinds import kinds  # `berth check` asks for no kind
+
+    frameworks = [kinds()[kind].framework if kind in kinds() else None for kind in wanted]
     if queued is not None and None not in frameworks and not set(frameworks) & set(queued):
         return is_not(f"the stack does not queue {join_or(wanted)}")
     which = " of that form" if any(each.kind in wanted for each in evidence.objects) else ""

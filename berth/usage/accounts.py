@@ -90,7 +90,7 @@ class _Accounts:
         self.metrics = metrics
         self.flavors = {flavor.name: flavor for flavor in plan.flavors}
         self.queues = plan.cluster_queues
-        self.roots = _cohort_roots(plan)
+        self.roots = {each.name: root_of(plan.cohorts, each.cohort) for each in self.queues if each.cohort is not None}
         self.lent: dict[tuple[str, str], dict[int, float]] = {}
         for flavor in plan.flavors:
             having = [queue for queue in self.queues if any(entry.flavor == flavor.name for entry in queue.flavors)]
@@ -201,11 +201,6 @@ def _planned(queue: ClusterQueuePlan, flavor: FlavorPlan) -> int:
         for quota in entry.quotas
         if quota.resource == flavor.resource
     )
-
-
-def _cohort_roots(plan: FleetPlan) -> Mapping[str, str]:
-    queues = plan.cluster_queues
-    return {each.name: root_of(plan.cohorts, each.cohort) for each in queues if each.cohort is not None}
 
 
 def _by_root(queues: Sequence[ClusterQueuePlan], roots: Mapping[str, str]) -> Mapping[str, list[ClusterQueuePlan]]:

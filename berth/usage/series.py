@@ -118,7 +118,8 @@ def read_metrics(
     usage = [samples for entries in found[USAGE].values() for _, samples in entries]
     times = sorted({time for samples in usage for time in samples})
     if not times:
-        unnamed = " (a series without a name is of a function, such as sum)" if _has_nameless(answered) else ""
+        is_function = any("__name__" not in each.labels for each in answered)
+        unnamed = " (a series without a name is of a function, such as sum)" if is_function else ""
         message = f"no series of {USAGE} has a sample{unnamed}; `berth usage STACK --queries` prints what to ask for"
         problems.fault("no-samples", (), message)
         return None
@@ -133,10 +134,6 @@ def read_metrics(
         for metric, series in found.items()
     }
     return UsageMetrics(grid, start, start + (last - start) // step * step, step)
-
-
-def _has_nameless(series: Iterable[ReadSeries]) -> bool:
-    return any("__name__" not in each.labels for each in series)
 
 
 def _period(times: Sequence[int], step: int, span: int | None, end: int | None) -> tuple[int, int]:

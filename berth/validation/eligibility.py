@@ -102,18 +102,14 @@ def _unplaceable(
     if matched.levels is not None:
         placed = assign_topology([pods], matched, topology_leaves(classes, matched, [pods]))
         if placed.failure:
-            absent = [level for level in matched.levels if _is_absent(level, flavor, classes)]
+            own = [each for each in classes if each.group.flavor == flavor.name]
+            absent = [level for level in matched.levels if own and all(n.label(level).present is False for n in own)]
             return f"its nodes have no label {absent[0]}, a level of its topology" if absent else placed.failure
         nodes = placed.nodes[0]
     found = unplaceable_reasons([AssignedPods(pods, flavor.name, matched, nodes)], classes)
     if any(each.is_unknown for each in found):
         return None
     return found[0].message if found else None
-
-
-def _is_absent(level: str, flavor: FlavorPlan, classes: tuple[NodeClass, ...]) -> bool:
-    own = [each for each in classes if each.group.flavor == flavor.name]
-    return bool(own) and all(each.label(level).present is False for each in own)
 
 
 def _warn_split(

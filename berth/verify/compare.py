@@ -28,19 +28,20 @@ def verify_cluster(plan: FleetPlan, live: LiveObjects) -> Verification:
             *(each for each in offers if isinstance(each, LiveDifference)),
         ),
         learned=(*comparison.learned(), *(each for each in offers if isinstance(each, Learned))),
-        compared=(*comparison.compared(), *_compared_objects(plan, live)),
+        compared=(
+            *comparison.compared(),
+            *(
+                f"{len(objects)} {kind}"
+                for kind, objects in predicted_objects(plan).items()
+                if objects and live.of_kind(kind)
+            ),
+        ),
         not_compared=(
             *(comparison.not_compared() if has_nodes else ()),
             *(f"no file has an object of kind {kind}" for kind in absent),
         ),
         others=(*comparison.others, *other_objects(plan, live)),
     )
-
-
-def _compared_objects(plan: FleetPlan, live: LiveObjects) -> list[str]:
-    """Return `3 ClusterQueue` for each kind of which the stack and the files have objects."""
-    counts = {kind: len(objects) for kind, objects in predicted_objects(plan).items() if live.of_kind(kind)}
-    return [f"{count} {kind}" for kind, count in counts.items() if count]
 
 
 def _is_predicted(plan: FleetPlan, kind: str) -> bool:

@@ -103,7 +103,7 @@ class NodeComparison:
         flavor = self._flavors[group.flavor]
         for key, value in labels.items():
             answer = group.label(key)
-            if key == HOSTNAME or key in _table()["passing_labels"] or value in answer.values:
+            if key == HOSTNAME or key in default_table()["passing_labels"] or value in answer.values:
                 continue
             if answer.is_unknown:
                 self._values.setdefault((group.pool, f"label {key}"), {}).setdefault(value, set()).add(name)
@@ -209,7 +209,7 @@ class NodeComparison:
 
 def _taints(node: Mapping[str, Any]) -> set[tuple[str, str, str]]:
     """Return key, value and effect of the taints of a node, without those of its state."""
-    passing = tuple(_table()["passing_taints"])
+    passing = tuple(default_table()["passing_taints"])
     return {
         (str(taint.get("key")), str(taint.get("value") or ""), str(taint.get("effect")))
         for taint in map(as_mapping, as_list(_at(node, "spec", "taints")))
@@ -224,5 +224,6 @@ def _at(value: object, *path: str) -> object:
 
 
 @cache
-def _table() -> dict[str, Any]:
+def default_table() -> dict[str, Any]:
+    """Return fields that the API server fills in, and labels and taints that are not compared, loaded once."""
     return load_table(Path(__file__).with_name("defaults.yaml"))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any, Final, TypeGuard
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeGuard
 
 from berth.calendar.timeline import format_moment, last_change
 from berth.clock import instant
@@ -17,7 +15,7 @@ from berth.nodes import FleetNodes
 from berth.plan.fleet import FleetPlan
 from berth.verify.answers import LiveObject, LiveObjects
 from berth.verify.findings import Learned, LiveDifference
-from berth.yaml_loader import load_table
+from berth.verify.nodes import default_table
 
 _QUANTITIES: Final = ("nominalQuota", "borrowingLimit", "lendingLimit", "weight")
 _MISSING: Final = "no such field"
@@ -38,9 +36,10 @@ def live_differences(plan: FleetPlan, live: LiveObjects) -> Iterator[LiveDiffere
                 yield LiveDifference(subject=subject, what="object", predicted="exists", live=_ABSENT, meaning=meaning)
                 continue
             for path, before, after in _field_differences((), _fields(manifest), _fields(there[name])):
+                steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
                 yield LiveDifference(
                     subject=subject,
-                    what=_path_text(path),
+                    what="".join(steps).removeprefix("."),
                     predicted=before,
                     live=after,
                     meaning=_meaning(plan, kind, name, path, before, after),
@@ -127,18 +126,15 @@ def _field_differences(path: _Path, predicted: object, live: object) -> Iterator
 def _mapping_differences(
     path: _Path, predicted: Mapping[str, object], live: Mapping[str, object]
 ) -> Iterator[tuple[_Path, str, str]]:
+    defaults = default_table()["fields"]
     for key in dict.fromkeys((*predicted, *live)):
         if key in predicted and key in live:
             yield from _field_differences((*path, key), predicted[key], live[key])
-        elif not _is_default(key, (predicted if key in predicted else live)[key]):
+            continue
+        value = predicted[key] if key in predicted else live[key]
+        if not (key in defaults and _equal(key, defaults[key], value)):
             sides = [_text(side[key]) if key in side else _MISSING for side in (predicted, live)]
             yield (*path, key), sides[0], sides[1]
-
-
-def _is_default(key: str, value: object) -> bool:
-    """Return whether the API server fills in this value."""
-    defaults = _defaults()
-    return key in defaults and _equal(key, defaults[key], value)
 
 
 def _equal(key: str | int, predicted: object, live: object) -> bool:
@@ -159,10 +155,6 @@ def _text(value: object) -> str:
 
 def _is_list(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
-
-
-def _path_text(path: Iterable[str | int]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
 # --- meaning ----------------------------------------------------------------------------------------------------------
@@ -221,8 +213,3 @@ def _users(plan: FleetPlan, kind: str, name: str) -> str:
         if (kind == "Cohort" and queue.cohort == name) or any(each.flavor in flavors for each in queue.flavors)
     ]
     return f"queue{'s' if len(names) > 1 else ''} {join_words(names)}" if names else f"what uses {name}"
-
-
-@cache
-def _defaults() -> dict[str, Any]:
-    return load_table(Path(__file__).with_name("defaults.yaml"))["fields"]

@@ -53,8 +53,13 @@ def field_changes(component: str, before: str, after: str) -> tuple[CrdChange, .
             continue
         for fact, path, values in _facts(facts):
             old, new = (_value_at(values, version) for version in versions)
-            if fact == "served":
-                old, new = (_served(component, value, v) for value, v in zip((old, new), versions, strict=True))
+            if fact == "served" and component == "kueue":
+                # A changelog that is newer than the CRDs read may say otherwise.
+                row = version_table("kueue")["crds"]["served"]
+                old, new = (
+                    str(row["value"]) if value != ABSENT and version >= parse_release(row["in"]) else value
+                    for value, version in zip((old, new), versions, strict=True)
+                )
             if old != new and not (fact == "maxItems" and ABSENT in (old, new)):
                 found.append(CrdChange(kind, fact, path, old, new))
     return tuple(found)
@@ -78,19 +83,6 @@ def _value_at(values: object, version: Version) -> str:
         if tuple(map(int, minor.split("."))) <= version[:2]:
             found = str(value)
     return found
-
-
-def _served(component: str, value: str, version: Version) -> str:
-    """Return the API versions of a kind; a changelog that is newer than the CRDs read may say otherwise."""
-    if component != "kueue" or value == ABSENT:
-        return value
-    row = _by_changelog()
-    return str(row["value"]) if version >= parse_release(row["in"]) else value
-
-
-@cache
-def _by_changelog() -> Mapping[str, Any]:
-    return version_table("kueue")["crds"]["served"]
 
 
 @cache

@@ -77,7 +77,7 @@ def companion_gates(component: str, release: str) -> Gates | None:
 
     None for a minor that no tag tells. Raises InvalidReleaseError.
     """
-    row = _companions().get(component, {}).get(minor_of(parse_release(release)))
+    row = version_table("companion_gates").get(component, {}).get(minor_of(parse_release(release)))
     if row is None:
         return None
     return Gates(release=release, states=row["gates"], requires={}, is_whole=True, source=row["source"])
@@ -116,11 +116,6 @@ def _lists(row: Mapping[str, Any], gate: str) -> bool:
 @cache
 def _tagged() -> Mapping[str, dict[str, Any]]:
     return MappingProxyType(version_table("kueue_gates"))
-
-
-@cache
-def _companions() -> Mapping[str, dict[str, Any]]:
-    return MappingProxyType(version_table("companion_gates"))
 
 
 @cache

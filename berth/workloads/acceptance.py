@@ -44,6 +44,8 @@ def acceptance_trials(
         return
     flavors = {each.name: each for each in plan.flavors}
     flavor = flavors[pool.flavor]
+    images = _row(pool)["images"]
+    image = images.get(groups[0].arch) or images["amd64"]
     for cluster_queue in plan.cluster_queues:
         names = [entry.flavor for entry in cluster_queue.flavors]
         if flavor.name not in names:
@@ -52,7 +54,6 @@ def acceptance_trials(
         for local_queue in cluster_queue.local_queues:
             if team in (None, local_queue.team) and queue in (None, local_queue.name, cluster_queue.name):
                 for hosts in _hosts(pool, flavor):
-                    image = _image(pool, groups[0].arch)
                     options = _options(pool, flavor, only_on, hosts, image)
                     yield AcceptanceTrial(pool.name, local_queue.team, local_queue.name, options)
 
@@ -82,11 +83,6 @@ def _is_divided(flavor: FlavorPlan) -> bool:
     """Return whether a program uses a part of a GPU: a process sees one partition, and one client of a shared GPU."""
     keys = catalog.labels()
     return keys.gpu_sharing_strategy in flavor.node_labels or keys.gpu_partition in flavor.node_labels
-
-
-def _image(pool: PoolPlan, arch: str | None) -> str:
-    images = _row(pool)["images"]
-    return images.get(arch) or images["amd64"]
 
 
 def _options(

@@ -23,7 +23,6 @@ from berth.plan.workloads import (
     JobSetPlan,
     LeaderWorkerSetPlan,
     MPIJobPlan,
-    PodPlan,
     ProvisioningRequestPlan,
     PyTorchJobPlan,
     RayPlan,
@@ -150,20 +149,16 @@ class _WorkloadBuilder(Struct, frozen=True):
         """The launcher of an MPIJob runs the command in the workers' image, with one process for each GPU or core."""
         workers = self.pods.pod_count()
         pod = self.pods.pod(restart_policy="Never")
+        rdma = self.target.shape.rdma if pod.capabilities else None
         return MPIJobPlan(
             submission=self._submission(names.pytorch_name_limit(workers)),
             pod=replace(pod, command=()),
             workers=workers,
             slots=max(1, pod.resources[self.target.shape.flavor.resource] // self.target.shape.flavor.scale),
             launcher=self.pods.controller(pod, LAUNCHER_RESOURCES, command=pod.command),
-            implementation=self._rdma_mpi(pod),
+            implementation=rdma.mpi if rdma is not None else "",
             backoff_limit=self.options.backoff_limit,
         )
-
-    def _rdma_mpi(self, pod: PodPlan) -> str:
-        """Name the MPI that uses the RDMA of the pods; "" if they have none."""
-        rdma = self.target.shape.rdma if pod.capabilities else None
-        return rdma.mpi if rdma is not None else ""
 
     def _train_job(self) -> TrainJobPlan:
         return TrainJobPlan(

@@ -136,19 +136,15 @@ class PodBuilder(Struct, frozen=True):
         """
         shape, options = self.target.shape, self.options
         if shape.is_cpu:
-            cores = max(1, shape.per_node - self._cores_left())
+            is_mpi = self.kind == "mpijob"
+            beside = sidecar_of(self.target.team, options.template).get(catalog.CPU, 0) * (1 + is_mpi)
+            beside += LAUNCHER_RESOURCES[catalog.CPU] if is_mpi else 0
+            cores = max(1, shape.per_node - -(-beside // 1000))
             milli = options.cpu or cpu_in(options.template) or cores * shape.flavor.scale
             return {catalog.CPU: milli, **cores_memory(self.target, options, milli)}
         templated = accelerators_in(options.template, shape.flavor.resource)
         number = shape.per_pod if shape.is_tpu else options.gpus or min(templated or shape.per_pod, shape.per_pod)
         return {**pod_cpu_and_memory(self.target, options, number), shape.flavor.resource: number}
-
-    def _cores_left(self) -> int:
-        """Return the whole cores of a node that are not for a worker: those of sidecars, and of an MPI launcher."""
-        is_mpi = self.kind == "mpijob"
-        launcher = LAUNCHER_RESOURCES[catalog.CPU] if is_mpi else 0
-        milli = launcher + (1 + is_mpi) * sidecar_of(self.target.team, self.options.template).get(catalog.CPU, 0)
-        return -(-milli // 1000)
 
     def controller(self, pod: PodPlan, resources: Mapping[str, int], command: tuple[str, ...] = ()) -> PodPlan:
         """Build a Ray head or an MPI launcher: a worker's image and identity, without an accelerator.

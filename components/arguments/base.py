@@ -10,10 +10,10 @@ from msgspec import Struct
 from pulumi.output import Unknown
 
 from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
-from berth.names import to_camel
+from berth.names import to_camel, to_snake
 from berth.parts.context import distinct_faults
 from berth.parts.live import live_fault
-from berth.parts.spelling import in_python, to_snake, with_stack_file_keys
+from berth.parts.spelling import in_python, with_stack_file_keys
 from berth.spec.model import Model
 
 _SIMPLE: Mapping[str, tuple[str, tuple[type, ...]]] = {

@@ -46,8 +46,12 @@ class TeamQueues(pulumi.ComponentResource):
         self._namespace = args.given(name).live.get("namespace") if isinstance(args, TeamQueuesArgs) else namespace
         names = f"{name}-" if prefix is None else prefix
         for each in plan:
-            references = _referenced(each, flavors or {}, checks or {})
-            queue = self._cluster_queue(f"{names}{each.name}", each, [*served_by, *references])
+            references = [
+                *((flavors or {}).get(entry.flavor) for entry in each.flavors),
+                *((checks or {}).get(check.name) for check in each.admission_checks),
+            ]
+            known = [reference for reference in references if reference is not None]
+            queue = self._cluster_queue(f"{names}{each.name}", each, [*served_by, *known])
             self._local_queues(f"{names}{each.name}", each, queue)
         self.cluster_queues = [each.name for each in plan]
         self.local_queues = sorted({local.name for each in plan for local in each.local_queues})
@@ -79,13 +83,3 @@ class TeamQueues(pulumi.ComponentResource):
             # The separator distinguishes `a` in namespace `b-c` from `a-b` in `c`.
             resource_name = f"{name}-local-queue/{each.namespace}/{each.name}"
             KubernetesObject(resource_name, local_queue(each), live=live, opts=options)
-
-
-def _referenced(
-    plan: ClusterQueuePlan, flavors: Mapping[str, pulumi.Resource], checks: Mapping[str, pulumi.Resource]
-) -> list[pulumi.Resource]:
-    """Return the objects of the flavors and checks that a queue uses."""
-    return [
-        *(flavors[entry.flavor] for entry in plan.flavors if entry.flavor in flavors),
-        *(checks[check.name] for check in plan.admission_checks if check.name in checks),
-    ]

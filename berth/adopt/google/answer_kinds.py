@@ -187,16 +187,6 @@ def _future_problem(answer: ApiObject) -> str | None:
     return None
 
 
-def _texts_problem(answer: ApiObject, field: str) -> str | None:
-    value: object = answer.get(field, [])
-    is_texts = isinstance(value, list) and all(isinstance(each, str) for each in cast("list[object]", value))
-    return None if is_texts else f"{field} is not a list of texts"
-
-
-def _text_problem(answer: ApiObject, field: str) -> str | None:
-    return None if isinstance(answer.get(field), str) else f"{field} is not a text"
-
-
 def _bindings_problem(policy: ApiObject) -> str | None:
     bindings = policy.get("bindings", [])
     if not isinstance(bindings, list):
@@ -207,14 +197,15 @@ def _bindings_problem(policy: ApiObject) -> str | None:
         entry = cast("dict[str, Any]", binding)
         if not isinstance(entry.get("role"), str):
             return f"bindings[{index}] has no role"
-        if (problem := _texts_problem(entry, "members")) is not None:
-            return f"bindings[{index}].{problem}"
+        members: object = entry.get("members", [])
+        if not isinstance(members, list) or not all(isinstance(each, str) for each in cast("list[object]", members)):
+            return f"bindings[{index}].members is not a list of texts"
     return None
 
 
 _PARTS: Mapping[str, Callable[[ApiObject], str | None]] = {
     FUTURE_RESERVATION: _future_problem,
-    DASHBOARD: lambda answer: _text_problem(answer, "displayName"),
+    DASHBOARD: lambda answer: None if isinstance(answer.get("displayName"), str) else "displayName is not a text",
     ALERT_POLICY: lambda answer: shape_problem(answer, ALERT_POLICY_SHAPES, frozenset({"displayName", "conditions"})),
     IAM_POLICY: lambda answer: (
         _bindings_problem(answer["policy"]) if isinstance(answer.get("policy"), dict) else "policy is not an object"

@@ -108,7 +108,8 @@ def _node_pool(resource: Resource, cluster: ApiObject, notes: list[NotAdopted]) 
     notes += [NotAdopted(what, line) for line in unknown]
     if not list_at(answer, "locations"):
         answer: ApiObject = {**answer, "locations": list_at(cluster, "locations")}
-    if catalog.machines().get(kind) is None and not _is_gpu_host(answer):
+    is_gpu_host = kind in catalog.attachable_gpus().hosts and bool(list_at(answer, "config.accelerators"))
+    if catalog.machines().get(kind) is None and not is_gpu_host:
         if catalog.cpu_machine(kind) is None:
             notes.append(
                 NotAdopted(
@@ -127,11 +128,6 @@ _NEEDED = ("name", "node_config.machine_type", "node_count", "initial_node_count
            "placement_policy", "node_config.guest_accelerator", "node_config.reservation_affinity", "node_config.spot",
            "node_config.flex_start", "queued_provisioning")  # fmt: skip
 """Arguments that say what a pool is; without them Berth would write another one."""
-
-
-def _is_gpu_host(answer: ApiObject) -> bool:
-    kind = value_at(answer, "config.machineType")
-    return kind in catalog.attachable_gpus().hosts and bool(list_at(answer, "config.accelerators"))
 
 
 def _cluster(answer: ApiObject, project: str, notes: list[NotAdopted]) -> ApiObject:
@@ -178,18 +174,13 @@ def _authorized_networks(answer: ApiObject, what: str, notes: list[NotAdopted]) 
 
 def _ranges(inventory: ClusterInventory) -> StackEntry:
     """Return ranges with room for the node pools, if those of a fleet that names none have not."""
-    if value_at(inventory.cluster, "ipAllocationPolicy.servicesSecondaryRangeName") is None or not _has_own_network(
-        inventory
-    ):
+    has_own_network = str(inventory.cluster["network"]).endswith(f"/{inventory.cluster['name']}")
+    if value_at(inventory.cluster, "ipAllocationPolicy.servicesSecondaryRangeName") is None or not has_own_network:
         return {}
     nodes = sum(scaling_bounds(each)[1] for each in inventory.node_pools)
     ranges = {"nodeCidrBlock": _NODE_RANGE} if nodes > _SMALL_NODE_RANGE else {}
     ranges |= {"podCidrBlock": _POD_RANGE} if nodes > _SMALL_POD_RANGE else {}
     return {"network": ranges} if ranges else {}
-
-
-def _has_own_network(inventory: ClusterInventory) -> bool:
-    return str(inventory.cluster["network"]).endswith(f"/{inventory.cluster['name']}")
 
 
 def lost_settings(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[NotAdopted]:

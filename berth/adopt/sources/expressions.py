@@ -223,7 +223,9 @@ class _Parser:
         """Return what the attributes, indices and splats after a value select."""
         while True:
             if self._take("[*]") or self._take(".*"):
-                steps = self._splat_steps()
+                steps = list[Any]()
+                while self._take("."):
+                    steps.append(self._step())
                 items = cast("list[Any]", value) if isinstance(value, list) else [value]
                 value = value if isinstance(value, Unresolved) else [_selected(each, steps, path) for each in items]
             elif self._take("["):
@@ -236,12 +238,6 @@ class _Parser:
                 value, path = _selected(value, [key], path), f"{path}.{key}"
             else:
                 return value
-
-    def _splat_steps(self) -> list[Any]:
-        steps: list[Any] = []
-        while self._take("."):
-            steps.append(self._step())
-        return steps
 
     def _step(self) -> str | int:
         match = re.compile(r"\s*(?:(\d+)|([A-Za-z_][\w-]*))").match(self._text, self._position)

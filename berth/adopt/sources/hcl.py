@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, cast
 
 import hcl2
@@ -38,7 +39,7 @@ class Configuration:
         self._scope: dict[str, Any] = {"var": Names("var", written), "local": Names("local", local)}
         for kind, resources in blocks["resource"].items():
             made = {
-                name: self._lazy_body(body)
+                name: partial(self._arguments, body, self._scope)
                 for name, body in resources.items()
                 if not body.keys() & {"count", "for_each"}
             }
@@ -92,9 +93,6 @@ class Configuration:
 
     def _lazy(self, value: Any) -> Callable[[], Any]:
         return lambda: self._value(value, self._scope)
-
-    def _lazy_body(self, body: Mapping[str, Any]) -> Callable[[], Any]:
-        return lambda: self._arguments(body, self._scope)
 
     def _arguments(self, body: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
         arguments = {key: self._value(value, scope) for key, value in body.items() if key not in _META}

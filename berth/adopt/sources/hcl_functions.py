@@ -33,20 +33,8 @@ def _flatten(values: Any) -> list[Any]:
     return result
 
 
-def _coalesce(*values: Any) -> Any:
-    return next(each for each in values if each is not None and each != "")
-
-
 def _merged(*values: Any) -> dict[str, Any]:
     return {key: value for each in values if each is not None for key, value in each.items()}
-
-
-def _concatenated(*lists: Any) -> list[Any]:
-    return [each for values in lists for each in values]
-
-
-def _looked_up(values: Any, key: Any, *default: Any) -> Any:
-    return values[key] if key in values or not default else default[0]
 
 
 def _numbers(*bounds: Any) -> list[int]:
@@ -59,6 +47,10 @@ def _numbers(*bounds: Any) -> list[int]:
 def negated(value: Any) -> Any:
     """Return a number with the other sign."""
     return -hcl_number(value)
+
+
+def _looked_up(values: Any, key: Any, *default: Any) -> Any:
+    return values[key] if key in values or not default else default[0]
 
 
 def _divided(left: Any, right: Any) -> int | float:
@@ -108,8 +100,8 @@ _OF_TWO: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "zipmap": lambda keys, values: dict(zip(keys, values, strict=True)),
 }
 _OF_MANY: Final[Mapping[str, Callable[..., Any]]] = {
-    "coalesce": _coalesce,
-    "concat": _concatenated,
+    "coalesce": lambda *values: next(each for each in values if each is not None and each != ""),
+    "concat": lambda *lists: [each for values in lists for each in values],
     "lookup": _looked_up,
     "max": max,
     "merge": _merged,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from berth.adopt.api_objects import ApiObject
 from berth.adopt.sources.source_fleet import Resource
 from berth.adopt.sources.unresolved import Unresolved, unresolved_in
+from berth.names import to_camel
 
 _NODE_POOL: Final[Mapping[str, str]] = {
     "nodeConfig": "config",
@@ -104,7 +104,7 @@ def _renamed(resource: Resource, names: Mapping[str, str]) -> dict[str, Any]:
 def _leaves(value: Mapping[str, Any], place: str, spelled: str, names: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """Yield the path and value of each argument in the API's spelling; steps are separated by NUL."""
     for key, inner in value.items():
-        name = _camel_case(key)
+        name = to_camel(key)
         at = f"{place}.{name}" if place else name
         path = names[at].replace(".", "\0") if at in names else f"{spelled}\0{name}" if spelled else name
         if isinstance(inner, Mapping) and key not in _KEPT_KEYS:
@@ -113,15 +113,7 @@ def _leaves(value: Mapping[str, Any], place: str, spelled: str, names: Mapping[s
             else:
                 yield path, {}
         elif isinstance(inner, list) and any(isinstance(each, Mapping) for each in cast("list[Any]", inner)):
-            yield path, [_item(each, at, names) for each in cast("list[Mapping[str, Any]]", inner)]
+            local = {key.removeprefix(f"{at}."): name for key, name in names.items() if key.startswith(f"{at}.")}
+            yield path, [_renamed(dict(each), local) for each in cast("list[Mapping[str, Any]]", inner)]
         else:
             yield path, inner
-
-
-def _item(value: Mapping[str, Any], place: str, names: Mapping[str, str]) -> dict[str, Any]:
-    local = {at.removeprefix(f"{place}."): name for at, name in names.items() if at.startswith(f"{place}.")}
-    return _renamed(dict(value), local)
-
-
-def _camel_case(key: str) -> str:
-    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), key)

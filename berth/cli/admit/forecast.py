@@ -21,7 +21,7 @@ from berth.simulator.scheduler.model import Job
 from berth.simulator.story import JobStatus, SimulationRun, gc_paused
 from berth.simulator.timed.calibration import FEWEST, Calibration, calibrate
 from berth.simulator.timed.futures import History, Moment, StartForecast, forecast_starts
-from berth.simulator.timed.timed_run import Hold
+from berth.simulator.timed.live_jobs import Hold
 from berth.simulator.timed.trace import Timing, Trace
 
 FUTURES = 40

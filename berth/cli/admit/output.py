@@ -61,7 +61,7 @@ _TOTALS_TEXT = {
 
 def totals(story: SimulationRun) -> str:
     """Return `At the end: 2 admitted, 1 pending, 1 never admitted. 1 job was preempted.`"""
-    if not any(moment.outcomes for moment in story.steps):
+    if not story.unfinished and not any(moment.outcomes for moment in story.steps):
         return "There is no job to simulate."
     counts = Counter(_TOTALS_TEXT.get(row.status, "pending") for row in story.unfinished)
     preempted_count = len({row.job for moment in story.steps for row in moment.outcomes if row.preempted_by})

@@ -171,7 +171,14 @@ class _Simulation:
         if _has_faults([*self.problems, *steps.manifest_problems]):
             return None
         self.is_simulated = True
-        run = run_steps(fleet, steps.steps, live if self.live_documents else None, self._nodes_of)
+        run = run_steps(
+            fleet,
+            steps.steps,
+            live if self.live_documents else None,
+            lambda each: NodesOfFleet(
+                self._context_of(each).node_classes, each.setup.resource_flavors, each.accelerator_nouns.keys()
+            ),
+        )
         arriving = (each.arrival.job for each in steps.steps if each.arrival is not None)
         self.problems += [*nameless_warnings(fleet, arriving), *run.doubtful_turns]
         self._judge_rooms(run)
@@ -180,10 +187,6 @@ class _Simulation:
             self.forecasts, problems = forecast_run(plan, live, steps.steps, run, self.request)
             self.problems += problems
         return run
-
-    def _nodes_of(self, fleet: SimulatedFleet) -> NodesOfFleet:
-        nodes = self._context_of(fleet).node_classes
-        return NodesOfFleet(nodes, fleet.setup.resource_flavors, fleet.accelerator_nouns.keys())
 
     def _judge_rooms(self, run: SimulationRun) -> None:
         """Add what the nodes have no room for at the end, or perhaps none, to the problems and to lint's findings."""

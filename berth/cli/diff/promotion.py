@@ -99,12 +99,8 @@ def stacks_with_base(old: Evaluation, new: Evaluation, root: pathlib.Path) -> tu
     if old.file is None or new.file is None or new.file.shared is None or old.file.shared == new.file.shared:
         return ()
     base = new.file.source_map.base
-    return tuple(name for name in stack_names(root) if name != new.stack and _base_of(name, root) == base)
-
-
-def _base_of(name: str, root: pathlib.Path) -> str:
-    file, _ = read_stack(name, root)
-    return "" if file is None else file.source_map.base
+    others = {name: read_stack(name, root)[0] for name in stack_names(root) if name != new.stack}
+    return tuple(name for name, file in others.items() if file is not None and file.source_map.base == base)
 
 
 def base_block(stacks: tuple[str, ...], extending: Evaluation, since: str | None) -> Block:

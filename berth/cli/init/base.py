@@ -40,7 +40,10 @@ def split_text(text: str, name: str, base: str) -> tuple[str, str]:
     rest, place = whole, dict[str, Any]()
     try:
         for path in _places(fleet):
-            _set(place, path, whole.value_at(path))
+            holder = place
+            for step in path[:-1]:
+                holder = holder.setdefault(str(step), {})
+            holder[str(path[-1])] = whole.value_at(path)
             rest = rest.remove(path)
     except ManualEditRequired:
         raise ExampleError("has YAML that berth init cannot split; write the base by hand") from None
@@ -87,9 +90,3 @@ def _named_by(project: str, value: object, path: FieldPath) -> Iterator[FieldPat
     elif isinstance(value, dict):
         for key, inner in cast("dict[str, object]", value).items():
             yield from iter([(*path, key)]) if project in key else _named_by(project, inner, (*path, key))
-
-
-def _set(values: dict[str, Any], path: FieldPath, value: object) -> None:
-    for step in path[:-1]:
-        values = values.setdefault(str(step), {})
-    values[str(path[-1])] = value

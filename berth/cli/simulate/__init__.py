@@ -51,6 +51,14 @@ def simulate_command(
         list[str] | None,
         typer.Option("--provisioning", metavar="FLAVOR=TIME", help="Time that a flavor's admission checks take."),
     ] = None,
+    lose: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lose",
+            metavar="LOSS",
+            help="Machines that fail meanwhile: '1 node of POOL at 3h for 30m', or 'every 5d for 1h'.",
+        ),
+    ] = None,
     prices: PricesFile = None,
     generate: Annotated[
         int | None, typer.Option("--generate", metavar="SEED", help="Print a trace for the stack instead.")
@@ -94,6 +102,7 @@ def simulate_command(
         is_kueue=from_kueue is not None,
         startup=tuple(startup or ()),
         provisioning=tuple(provisioning or ()),
+        lose=tuple(lose or ()),
         prices=load_prices(prices),
     )
     if with_advice:

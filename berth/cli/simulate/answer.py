@@ -6,8 +6,10 @@ import pathlib
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.cli.arguments import exit_with_problems
+from berth.cli.simulate.outages import read_outages
 from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
 from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
@@ -28,22 +30,25 @@ from berth.simulator.timed.trace import Timing, Trace
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What to simulate: one or two stacks, the trace's file, and `FLAVOR=TIME` of each flavor that takes time."""
+    """What to simulate: one or two stacks, the trace's file, `FLAVOR=TIME` of each flavor that takes time, and what
+    fails."""
 
     stacks: tuple[str, ...]
     trace: pathlib.Path
     is_kueue: bool = False
     startup: tuple[str, ...] = ()
     provisioning: tuple[str, ...] = ()
+    lose: tuple[str, ...] = ()
     prices: Prices | None = None
 
 
 class TraceResult(Struct, frozen=True):
-    """The figures of each stack, and the problems; no figures with a fault."""
+    """The figures of each stack, what failed meanwhile, and the problems; no figures with a fault."""
 
     summaries: tuple[TraceSummary, ...]
     problems: tuple[Problem, ...]
     currency: str | None = None
+    lost: tuple[str, ...] = ()
 
 
 def simulate(request: Request, root: pathlib.Path, known: Evaluation | None = None) -> TraceResult:
@@ -58,7 +63,7 @@ def simulate(request: Request, root: pathlib.Path, known: Evaluation | None = No
             summaries.append(summary)
     unique = tuple(dict.fromkeys(problems))
     currency = request.prices.currency if request.prices else None
-    return TraceResult(() if _has_faults(unique) else tuple(summaries), unique, currency)
+    return TraceResult(() if _has_faults(unique) else tuple(summaries), unique, currency, request.lose)
 
 
 def simulate_evaluation(
@@ -71,6 +76,7 @@ def simulate_evaluation(
     trace, found = read_timed_jobs(request.trace, fleet, root, is_kueue=request.is_kueue)
     timing, faults = _timing(plan, request)
     problems += [*found, *faults, *nameless_warnings(fleet, (each.job for each in trace.jobs))]
+    timing = replace(timing, outages=read_outages(plan, request.lose, trace, problems))
     if _has_faults(problems):
         return None
     prices = None

@@ -167,17 +167,14 @@ def _weights(editor: YamlEditor) -> Iterator[PlannedChange]:
 def _kinds(editor: YamlEditor) -> Iterator[PlannedChange]:
     for name, pool in _section(editor, "pools"):
         written = pool.get("capacity", "on-demand")
-        for kind in _KINDS.get(_kind_of(written), ()):
+        named = next(iter(cast("dict[str, object]", written)), "") if isinstance(written, dict) else written
+        for kind in _KINDS.get(str(named), ()):
             yield PlannedChange(
                 f"make {name} {kind}",
                 FREE,
                 {("pools", name, "capacity"): kind},
                 lambda editor, name=name, kind=kind: editor.set_value(("pools", name), "capacity", kind),
             )
-
-
-def _kind_of(written: object) -> str:
-    return str(next(iter(cast("dict[str, object]", written)), "")) if isinstance(written, dict) else str(written)
 
 
 def _section(editor: YamlEditor, key: str) -> Iterator[tuple[str, dict[str, Any]]]:

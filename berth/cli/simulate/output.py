@@ -8,6 +8,7 @@ from typing import Any
 
 from berth.cli.simulate.answer import TraceResult
 from berth.document import Block, Cell, Change, Heading, Note, Table
+from berth.simulator.pending_reasons import PendingCode
 from berth.simulator.timed.summary import TraceSummary
 from berth.text import pluralize
 
@@ -16,9 +17,23 @@ VERSION = 1
 
 _BARS = "▁▂▃▄▅▆▇█"
 _MAX_NAMED = 6
-FOOTER = (
-    "wait: from submission to the first admission; used, borrowed, lent and idle are averages (docs/simulate.md).",
-    "Simulates quota over time, without the room on nodes.",
+WHY_UNFINISHED = {
+    PendingCode.NEVER_COVERED: "never: the queue has no quota of a resource that they request",
+    PendingCode.NEVER_NODES: "never: their pods accept the nodes of no flavor of the queue",
+    PendingCode.NEVER_FITS: "never: they request more than the ceiling of the queue",
+    PendingCode.NEVER_WORKER: "never: no worker can run them",
+    PendingCode.QUEUE_STOPPED: "the queue is held",
+    PendingCode.BEHIND_OTHER: "behind another job of a StrictFIFO queue",
+    PendingCode.NO_ROOM: "other jobs hold the quota",
+    PendingCode.NO_ROOM_ON_NODES: "no machines have room for their pods",
+    PendingCode.RESERVED_FOR_OTHERS: "the free quota is kept for jobs before them",
+    PendingCode.WAITS_FOR_VICTIMS: "the jobs that they preempt still run",
+    PendingCode.ADMISSION_CHECK: "an admission check is pending",
+    "deactivated": "their pods were too often not ready in time",
+}
+"""Why jobs did not finish, in words; the codes are those of `--json`."""
+_DEFINITIONS = (
+    "wait: from submission to the first admission; used, borrowed, lent and idle are averages (docs/simulate.md)."
 )
 
 
@@ -42,7 +57,11 @@ def trace_document(result: TraceResult) -> Iterator[Block]:
     yield _guarantees(summaries)
     yield _teams(summaries, result.currency)
     yield _evictions(summaries)
-    yield Note([*(line for each in summaries for line in _remarks(each)), *FOOTER])
+    modelled = "Simulates quota over time, without the room on nodes."
+    if result.lost:
+        lost = "; ".join(result.lost)
+        modelled = f"Simulates quota and machines over time, with loss of {lost}: whose jobs it hits is drawn."
+    yield Note([*(line for each in summaries for line in _remarks(each)), _DEFINITIONS, modelled])
 
 
 def _headline(summary: TraceSummary) -> str:
@@ -56,7 +75,7 @@ def _remarks(summary: TraceSummary) -> Iterator[str]:
     for reason, number in sorted(Counter(each.reason for each in summary.unfinished).items()):
         names = [each.job for each in summary.unfinished if each.reason == reason]
         listed = ", ".join(names[:_MAX_NAMED]) + (f" and {number - _MAX_NAMED} more" if number > _MAX_NAMED else "")
-        yield f"{summary.stack}: {pluralize(number, 'job')} never finished ({reason}): {listed}"
+        yield f"{summary.stack}: {pluralize(number, 'job')} never finished ({WHY_UNFINISHED[reason]}): {listed}"
     if summary.looping:
         yield f"{summary.stack}: jobs preempted each other without end: {', '.join(summary.looping[:_MAX_NAMED])}"
 

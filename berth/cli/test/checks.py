@@ -10,40 +10,47 @@ tests:
   - name: nobody waits longer than 4 h at p95
     trace: stacks/traces/dev.csv
     expect: {wait: {p95: 4h}, unfinished: 0}
+  - name: a lost zone stops no queue for a day
+    trace: stacks/traces/dev.csv
+    lose: [zone=us-central1-a at 8h for 6h]
+    expect: {wait: {longest: 1d}}
+  - name: a lost zone breaks no guarantee but those of slices
+    lose: [zone=us-central1-a]
+    expect: {breaks: [language/train, speech/train, vision/train]}
 ```
 """
 
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.cli.admit.simulate import simulate_document
 from berth.cli.simulate.answer import Request, load_run, simulate_evaluation
-from berth.cli.simulate.output import format_time
+from berth.cli.test.expectations import (
+    AT_END,
+    OF_LOSS,
+    OF_TRACE,
+    check_expected,
+    check_losses,
+    check_run,
+    check_summary,
+)
 from berth.diagnostics import Problem, Problems, Severity
 from berth.evaluate import Evaluation
 from berth.jobs.files import ManifestDocument, read_documents
 from berth.jobs.values import SourceValue
 from berth.loader.locate import display_path, locate
 from berth.loader.positions import NO_MARKS
-from berth.simulator.story import JobOutcome, JobStatus, SimulationRun
-from berth.simulator.timed.durations import parse_duration
-from berth.simulator.timed.summary import TraceSummary, WaitSummary
+from berth.overview.losses import LossError, losses_of
+from berth.simulator.fleet import build_simulated_fleet
+from berth.simulator.timed.summary import TraceSummary
 
 ASSERTIONS = "assertions"
 """The folder beside a stack file in which its tests are, in a file with its name."""
-_PERCENTILES = ("p50", "p90", "p95", "longest")
-_STATUSES = {
-    "admitted": frozenset({JobStatus.ADMITTED, JobStatus.UNPLACED}),
-    "pending": frozenset({JobStatus.PENDING, JobStatus.PREEMPTED, JobStatus.DRAINED}),
-    "reserved": frozenset({JobStatus.RESERVED}),
-    "never": frozenset({JobStatus.NEVER_ADMITTED}),
-}
-_AT_END = (*_STATUSES, "preempted", "preemptions", "use", "flavors")
-_OF_TRACE = ("wait", "unfinished", "evictions", "lostHours")
 
 
 class AssertionOutcome(Struct, frozen=True):
@@ -94,7 +101,7 @@ class _Runner:
         self.evaluation, self.root = evaluation, root
         self.outcomes: list[AssertionOutcome] = []
         self.problems: list[Problem] = []
-        self._summaries: dict[pathlib.Path, TraceSummary | None] = {}
+        self._summaries: dict[tuple[pathlib.Path, tuple[str, ...]], TraceSummary | None] = {}
 
     def run(self, document: ManifestDocument) -> None:
         """Run the tests of a document; none with a fault in their form."""
@@ -112,31 +119,44 @@ class _Runner:
             name, fields = test
             problems = Problems()
             expect = SourceValue(fields["expect"].value, fields["expect"].path, problems)
-            checks = (
-                self._trace_checks(fields, expect) if "trace" in fields else self._step_checks(document, fields, expect)
+            read = (
+                self._trace_checks
+                if "trace" in fields
+                else self._loss_checks
+                if "lose" in fields
+                else self._step_checks
             )
-            for key, text, holds, found in checks:
+            for key, text, holds, found in read(document, fields, expect):
                 place = document.location((*expect.path, key))
                 self.outcomes.append(AssertionOutcome(name, text, holds, found, place))
             self.problems += document.locate_problems(problems.entries)
 
     def _read(self, test: SourceValue) -> tuple[str, dict[str, SourceValue]] | None:
         """Return the name and the keys of a test, after checking its form."""
-        fields = test.known_fields(("name", "expect"), ("steps", "scenario", "trace"))
+        fields = test.known_fields(("name", "expect"), ("steps", "scenario", "trace", "lose"))
         if fields is None:
             return None
         name = fields["name"].text("a name")
-        subjects = [key for key in ("steps", "scenario", "trace") if key in fields]
+        subjects = [key for key in ("steps", "scenario", "trace") if key in fields] or [*{"lose"} & fields.keys()]
         if len(subjects) != 1:
-            test.fault("bad-test", "a test is about one thing; write one of steps, scenario or trace")
+            test.fault("bad-test", "a test is about one thing; write one of steps, scenario, trace or lose")
             return None
-        if subjects[0] != "steps":
+        if subjects[0] in ("scenario", "trace"):
             fields[subjects[0]].text("a file")
-        expected = fields["expect"].known_fields((), _OF_TRACE if subjects[0] == "trace" else _AT_END)
+        if "lose" in fields:
+            losses = fields["lose"].sequence("a list of losses")
+            if losses is not None and not losses:
+                fields["lose"].fault("bad-test", "loses nothing; write such as [zone=us-central1-a]")
+            for each in losses or ():
+                each.text("a loss")
+            if subjects[0] not in ("trace", "lose"):
+                fields["lose"].fault("bad-test", "machines fail over time; write lose beside trace, or alone")
+        allowed = {"trace": OF_TRACE, "lose": OF_LOSS}.get(subjects[0], AT_END)
+        expected = fields["expect"].known_fields((), allowed)
         if expected is not None and not expected:
             fields["expect"].fault("bad-test", "expects nothing, so it always passes; write what must be")
         for key, value in (expected or {}).items():
-            _check_expected(key, value)
+            check_expected(key, value)
         return (name, fields) if name is not None else None
 
     # --- simulations --------------------------------------------------------------------------------------------------
@@ -158,138 +178,42 @@ class _Runner:
             result = simulate_document(self.evaluation, steps_document, self.root)
             self.problems += result.problems
             for run in result.stories:
-                yield from _check_run(run, expect)
+                yield from check_run(run, expect)
 
     def _trace_checks(
-        self, fields: Mapping[str, SourceValue], expect: SourceValue
+        self, document: ManifestDocument, fields: Mapping[str, SourceValue], expect: SourceValue
     ) -> Iterator[tuple[str, str, bool, str]]:
         trace = _existing(str(fields["trace"].value), self.root)
-        if trace not in self._summaries:
-            request = Request(stacks=(self.evaluation.stack,), trace=trace)
-            self._summaries[trace] = simulate_evaluation(self.evaluation, request, self.root, self.problems)
-        summary = self._summaries[trace]
+        lose = _texts(fields["lose"]) if "lose" in fields else ()
+        if (trace, lose) not in self._summaries:
+            request, problems = Request(stacks=(self.evaluation.stack,), trace=trace, lose=lose), list[Problem]()
+            self._summaries[trace, lose] = simulate_evaluation(self.evaluation, request, self.root, problems)
+            for each in problems:
+                path = fields["lose"].path if each.path == ("--lose",) else None
+                self.problems.append(each if path is None else replace(each, path=path, place=document.location(path)))
+        summary = self._summaries[trace, lose]
         if summary is not None:
-            yield from _check_summary(summary, expect)
+            yield from check_summary(summary, expect)
+
+    def _loss_checks(
+        self, document: ManifestDocument, fields: Mapping[str, SourceValue], expect: SourceValue
+    ) -> Iterator[tuple[str, str, bool, str]]:
+        plan = self.evaluation.fleet_plan
+        assert plan is not None
+        try:
+            losses = losses_of(plan, _texts(fields["lose"]))
+        except LossError as error:
+            path = fields["lose"].path
+            self.problems.append(Problem(Severity.FAULT, "bad-loss", path, str(error), document.location(path)))
+        else:
+            yield from check_losses(losses, build_simulated_fleet(plan), expect)
+
+
+def _texts(value: SourceValue) -> tuple[str, ...]:
+    return tuple(str(each.value) for each in value.sequence("a list of losses") or ())
 
 
 def _existing(name: str, root: pathlib.Path) -> pathlib.Path:
     """Return a file relative to the current directory, or else to the project's."""
     path = pathlib.Path(name)
     return path if path.exists() else root / path
-
-
-# --- assertions -------------------------------------------------------------------------------------------------------
-
-
-def _check_expected(key: str, value: SourceValue) -> None:
-    """Add a fault if the expected value has another form."""
-    if key in ("preemptions", "unfinished", "evictions", "lostHours"):
-        value.integer("the largest number that is allowed", 0)
-    elif key == "use":
-        for amount in (value.mapping("a mapping of queues to accelerators") or {}).values():
-            amount.integer("the least number of accelerators", 0)
-    elif key == "flavors":
-        for flavor in (value.mapping("a mapping of jobs to their flavors") or {}).values():
-            flavor.text("a flavor's name")
-    elif key == "wait":
-        _check_limits(value)
-    else:
-        for name in value.sequence("a list of jobs") or ():
-            name.text("a job's name")
-
-
-def _check_limits(value: SourceValue) -> None:
-    fields = value.known_fields((), (*_PERCENTILES, "team", "queue")) or {}
-    for figure, longest in fields.items():
-        if figure in _PERCENTILES and parse_duration(longest.value) is None:
-            longest.fault("bad-value", f"'{longest.value}' is not a duration; write one such as 4h")
-    if fields and not fields.keys() & set(_PERCENTILES):
-        value.fault("bad-test", f"expects nothing; write one of {', '.join(_PERCENTILES)}")
-
-
-def _check_run(run: SimulationRun, expect: SourceValue) -> Iterator[tuple[str, str, bool, str]]:
-    """Yield key, text, result and what was found for each assertion about the end of a scenario."""
-    expected = expect.mapping("assertions") or {}
-    status = {run.display_names.get(each.job, each.job): each.status for each in run.unfinished}
-    lost = [row.preempted_by.job for moment in run.steps for row in moment.outcomes if row.preempted_by]
-    preempted = sorted({run.display_names.get(job, job) for job in lost})
-    for key, value in expected.items():
-        if key in _STATUSES:
-            for name in map(str, _items(value)):
-                found = status.get(name)
-                yield key, f"{name} is {key}", found in _STATUSES[key], str(found or "finished, or no such job")
-        elif key == "preempted":
-            names = sorted(map(str, _items(value)))
-            yield key, f"preempted: {', '.join(names) or 'none'}", preempted == names, ", ".join(preempted) or "none"
-        elif key == "preemptions":
-            yield key, f"at most {value.value} preemptions", len(lost) <= _number(value), str(len(lost))
-        elif key == "flavors":
-            chosen = {run.display_names.get(each.job, each.job): set(each.flavors.values()) for each in run.unfinished}
-            for name, flavor in (value.mapping("jobs") or {}).items():
-                found = chosen.get(name, set())
-                yield key, f"{name} uses {flavor.value}", found == {flavor.value}, ", ".join(sorted(found)) or "none"
-        else:
-            for queue, least in (value.mapping("queues") or {}).items():
-                amount = _amount_in_use(run, queue)
-                text = f"{queue} uses at least {least.value}"
-                if amount is None:
-                    yield key, text, False, "no such queue"
-                else:
-                    yield key, text, amount >= _number(least), str(amount)
-
-
-def _check_summary(summary: TraceSummary, expect: SourceValue) -> Iterator[tuple[str, str, bool, str]]:
-    """Yield key, text, result and what was found for each assertion about a trace."""
-    numbers: dict[str, tuple[str, Callable[[], float]]] = {
-        "unfinished": ("unfinished jobs", lambda: len(summary.unfinished)),
-        "evictions": ("evictions", lambda: sum(each.evictions for each in summary.evictions)),
-        "lostHours": ("lost accelerator hours", lambda: sum(each.lost_hours for each in summary.flavors)),
-    }
-    for key, value in (expect.mapping("assertions") or {}).items():
-        if key in numbers:
-            noun, count = numbers[key]
-            yield key, f"at most {value.value} {noun}", count() <= _number(value), f"{count():g}"
-            continue
-        fields = {name: each.value for name, each in (value.mapping("limits") or {}).items()}
-        kind = next((kind for kind in ("queue", "team") if kind in fields), None)
-        groups = [each for each in summary.waits if each.kind == (kind or "team")]
-        if kind is not None:
-            groups = [each for each in groups if each.name == fields[kind]]
-        of = f" in {kind} {fields[kind]}" if kind else " in every team"
-        for figure in _PERCENTILES:
-            if figure in fields:
-                yield (key, *_check_wait(groups, figure, parse_duration(fields[figure]) or 0, of))
-
-
-def _check_wait(groups: Sequence[WaitSummary], figure: str, limit: int, of: str) -> tuple[str, bool, str]:
-    """Compare a percentile of each group with a limit; jobs that never start wait longer than any limit."""
-    text = f"wait {figure} at most {format_time(limit)}{of}"
-    waits = [wait for each in groups if (wait := getattr(each, figure)) is not None]
-    if not waits or any(each.never for each in groups):
-        return text, False, "jobs that never start" if groups else "no such jobs"
-    return text, max(waits) <= limit, format_time(max(waits))
-
-
-def _amount_in_use(run: SimulationRun, name: str) -> int | None:
-    """Return the accelerators that the jobs of a queue hold at the end; None without such a queue."""
-    fleet = run.steps[-1].fleet if run.steps else run.fleet
-    queue = fleet.find_queue(name)
-    last: dict[str, JobOutcome] = {}
-    uses: dict[str, int] = {}
-    for outcome in (row for moment in run.steps for row in moment.outcomes):
-        last[outcome.job] = outcome
-        if outcome.quota_uses:
-            counted = [use for use in outcome.quota_uses if use.flavor_resource in fleet.accelerator_nouns]
-            uses[outcome.job] = sum(use.amount for use in counted)
-    holding = _STATUSES["admitted"] | _STATUSES["reserved"]
-    if queue is None:
-        return None
-    return sum(uses.get(job, 0) for job, each in last.items() if each.queue == queue and each.status in holding)
-
-
-def _items(value: SourceValue) -> list[object]:
-    return [each.value for each in value.sequence("a list") or ()]
-
-
-def _number(value: SourceValue) -> int:
-    return value.value if isinstance(value.value, int) else 0

@@ -47,14 +47,12 @@ class _Row(Struct, frozen=True):
 
     def has(self, difference: Difference, facts: Collection[str]) -> bool:
         """Return whether the row has the difference, in a fleet with these facts."""
-        return (
-            ("*" in self.of or difference.of in self.of)
-            and not {self.unless, f"{self.unless} {difference.key}"} & {*facts}
-            and self.path.fullmatch(difference.path) is not None
-            and self._is_so(difference)
-        )
-
-    def _is_so(self, difference: Difference) -> bool:
+        if (
+            not ("*" in self.of or difference.of in self.of)
+            or {self.unless, f"{self.unless} {difference.key}"} & {*facts}
+            or self.path.fullmatch(difference.path) is None
+        ):
+            return False
         to, _, value = self.when.partition(" ")
         if to == "to":
             return _is_update(difference) and difference.after == value
@@ -140,13 +138,6 @@ def _is_reordered(difference: Difference) -> bool:
     return len(sides) == 2 and sorted(map(repr, sides[0])) == sorted(map(repr, sides[1]))
 
 
-def _differs_in_version(difference: Difference) -> bool:
-    before, after = difference.before, difference.after
-    if not (isinstance(before, str) and isinstance(after, str)):
-        return False
-    return _VERSION.sub("", before) == _VERSION.sub("", after)
-
-
 _WHEN: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "any": _is_update,
     "more": lambda each: _is_update(each) and _grows(each),
@@ -160,7 +151,12 @@ _WHEN: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "empty": lambda each: (
         _is_update(each) and each.before is None and (number(each.after) == 0 or each.path.endswith(".name"))
     ),
-    "versions": lambda each: _is_update(each) and _differs_in_version(each),
+    "versions": lambda each: (
+        _is_update(each)
+        and isinstance(each.before, str)
+        and isinstance(each.after, str)
+        and _VERSION.sub("", each.before) == _VERSION.sub("", each.after)
+    ),
     "created": lambda each: not each.path and each.what == ChangeKind.CREATED,
     "updated": lambda each: not each.path and each.what == ChangeKind.UPDATED,
     "not applied": lambda each: each.note == NOT_APPLIED,

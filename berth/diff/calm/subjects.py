@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from msgspec import Struct
 
+from berth.diff.calm.differences import Difference
 from berth.diff.calm.harmless import ADMISSION_FAIR_SHARING, FAIR_SHARING, MEMBERS
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
@@ -28,6 +29,13 @@ class Subjects(Struct, frozen=True):
     proportional: frozenset[tuple[str, str, str]]
     facts: frozenset[str]
 
+    def teams_of(self, difference: Difference) -> set[str]:
+        """Return the teams of a queue or of a namespace with what is in it; empty for anything else."""
+        if difference.of == "ClusterQueue":
+            return set(self.queues.get(difference.key, ()))
+        team = self.namespaces.get(difference.key if difference.of == "Namespace" else difference.namespace)
+        return {team} if team else set()
+
     @classmethod
     def of(cls, old: QueueingPlan, new: QueueingPlan) -> Subjects:
         """Return those of the plans before and after a change."""
@@ -38,7 +46,11 @@ class Subjects(Struct, frozen=True):
             unknown = isinstance(plan, FleetPlan) and kueue is None
             facts |= {FAIR_SHARING} if unknown or (kueue and kueue.fair_sharing is not None) else set()
             facts |= {ADMISSION_FAIR_SHARING} if unknown or (kueue and kueue.admission_fair_sharing) else set()
-            facts |= {f"{MEMBERS} {cohort}" for cohort in _used_cohorts(plan)}
+            # Cohorts with quota of their own, with cohorts below them, or with queues.
+            used = {cohort.name for cohort in plan.cohorts if cohort.flavors}
+            used |= {cohort.parent for cohort in plan.cohorts if cohort.parent}
+            used |= {queue.cohort for queue in plan.cluster_queues if queue.cohort}
+            facts |= {f"{MEMBERS} {cohort}" for cohort in used}
         return cls(
             {place.name: team.name for plan in plans for team in plan.teams for place in team.namespaces},
             {queue.name: queue.teams for plan in plans for queue in plan.cluster_queues},
@@ -52,14 +64,6 @@ class Subjects(Struct, frozen=True):
             frozenset(_proportional(old, new)),
             frozenset(facts),
         )
-
-
-def _used_cohorts(plan: QueueingPlan) -> Iterator[str]:
-    """Yield the cohorts with quota of their own, with queues, or with cohorts below them."""
-    for cohort in plan.cohorts:
-        yield from (cohort.name,) if cohort.flavors else ()
-        yield from (cohort.parent,) if cohort.parent else ()
-    yield from (queue.cohort for queue in plan.cluster_queues if queue.cohort)
 
 
 def _proportional(old: QueueingPlan, new: QueueingPlan) -> Iterator[tuple[str, str, str]]:

@@ -34,6 +34,7 @@ _RIGHTS: Final = frozenset(
 )
 """Kinds of objects whose changes are rights of the team that they belong to, or of the whole fleet."""
 _RIGHT_RESOURCES: Final = (ResourceKind.ACCESS, ResourceKind.TEAM_IDENTITY, ResourceKind.NODE_IDENTITY)
+_ENDS_OF_POLICIES: Final = ("spec.matchConstraints", "spec.matchResources", "spec.validationActions")
 _CONTROL_PLANE: Final = (
     "masterAuthorizedNetworksConfig",
     "privateClusterConfig",
@@ -98,7 +99,9 @@ class Told:
 
         self._judges: Mapping[str, Callable[[Difference, set[str]], bool]] = {
             **dict.fromkeys(_RIGHTS, self._has_right),
-            "Namespace": self._has_namespace,
+            "Namespace": lambda each, teams: (
+                self._has_right(each, teams) if each.path else each.what == ChangeKind.DELETED and each.worker is None
+            ),
             "ClusterQueue": self._has_queue,
             "LocalQueue": self._has_local_queue,
             "ResourceQuota": self._has_limits,
@@ -110,17 +113,25 @@ class Told:
             "WorkloadPriorityClass": self._has_priority,
             "PropagationPolicy": self._has_propagation,
             "ClusterPropagationPolicy": self._has_propagation,
-            "ElasticQuotaTree": self._has_quota_tree,
+            "ElasticQuotaTree": lambda each, _: (
+                ".attributes." not in each.path and bool(self._quotas) if each.path else bool(self._losing)
+            ),
             "AdmissionCheck": lambda _, __: bool(self._workers),
             "MultiKueueCluster": lambda _, __: bool(self._workers),
             "MultiKueueConfig": lambda _, __: bool(self._workers),
             "MutatingWebhookConfigurationPatch": lambda _, __: SERVING in self._named_rights,
             "ValidatingWebhookConfigurationPatch": lambda _, __: SERVING in self._named_rights,
-            "ValidatingAdmissionPolicyBinding": self._has_binding,
+            # One comes or goes with its policy, which has the same name.
+            "ValidatingAdmissionPolicyBinding": lambda each, _: (
+                not each.path and self._whole.get(("ValidatingAdmissionPolicy", each.worker, "", each.key)) == each.what
+            ),
             **dict.fromkeys(("CapacityBuffer", "PodTemplate"), lambda each, _: each.key in buffers),
             # The token of a manager is rotated, or goes with its worker.
             "Secret": lambda each, _: bool(self._workers) or (not each.path and each.worker in self._new_secrets),
-            "ValidatingAdmissionPolicy": self._has_policy,
+            "ValidatingAdmissionPolicy": lambda each, _: (
+                (not each.path or each.path.startswith(_ENDS_OF_POLICIES))
+                and f"admission policy {each.key}" in self._owners
+            ),
             **dict.fromkeys(
                 # A right says what pods of the fleet's own run.
                 ("DaemonSet", "Deployment", "StatefulSet", "Job", "CronJob"),
@@ -130,26 +141,23 @@ class Told:
 
     def has(self, difference: Difference) -> bool:
         """Return whether a phrase tells the difference."""
-        if difference.worker in self._workers or (difference.path == "protect" and self._is_unprotected(difference)):
+        if difference.worker in self._workers:
             return True
+        teams = self._subjects.teams_of(difference)
+        if difference.path == "protect" and (
+            self._is_all_unprotected or (difference.of == "ClusterQueue" and self._is_stopped(difference, teams))
+        ):
+            return True  # protection ends for all, or of a queue that stops, which a phrase has
         if difference.worker in self._moved and difference.of not in EMPHASIZED_KINDS and difference.of != POOL:
             return not difference.path
         if difference.of == POOL:
             return self._has_pool(difference)
         if difference.of in set(ResourceKind):
             return self._has_resource(difference, ResourceKind(difference.of))
-        teams = self._teams_of(difference)
         if teams and teams <= self._changed_teams:
             return True
         judge = self._judges.get(difference.of)
         return self._is_in_deleted_namespace(difference) if judge is None else judge(difference, teams)
-
-    def _is_unprotected(self, difference: Difference) -> bool:
-        """Return whether protection ends as part of something that a phrase has: for all, or of a queue that stops."""
-        if self._is_all_unprotected:
-            return True
-        teams = self._teams_of(difference)
-        return difference.of == "ClusterQueue" and self._is_stopped(difference, teams)
 
     def _is_stopped(self, difference: Difference, teams: set[str]) -> bool:
         queue = self._subjects.local_queues.get((difference.namespace, difference.key), difference.key)
@@ -191,11 +199,6 @@ class Told:
         return (kind, difference.path) in self._guarded_inputs
 
     # --- objects ------------------------------------------------------------------------------------------------------
-
-    def _has_namespace(self, difference: Difference, teams: set[str]) -> bool:
-        if not difference.path:
-            return difference.what == ChangeKind.DELETED and difference.worker is None
-        return self._has_right(difference, teams)
 
     def _has_right(self, difference: Difference, teams: set[str]) -> bool:
         if self._is_in_deleted_namespace(difference):
@@ -270,29 +273,7 @@ class Told:
             return any(f".{name}" in difference.block for name in namespaces)
         return bool(self._changes.entitlements.queueing)
 
-    def _has_quota_tree(self, difference: Difference, teams: set[str]) -> bool:
-        if not difference.path:
-            return bool(self._losing)
-        return ".attributes." not in difference.path and bool(self._quotas)
-
-    def _has_binding(self, difference: Difference, teams: set[str]) -> bool:
-        """Return whether a binding comes or goes with its policy, which has the same name."""
-        policy = "ValidatingAdmissionPolicy", difference.worker, "", difference.key
-        return not difference.path and self._whole.get(policy) == difference.what
-
-    def _has_policy(self, difference: Difference, teams: set[str]) -> bool:
-        is_ended = difference.path.startswith(
-            ("spec.matchConstraints", "spec.matchResources", "spec.validationActions")
-        )
-        return (is_ended or not difference.path) and f"admission policy {difference.key}" in self._owners
-
     def _is_in_deleted_namespace(self, difference: Difference) -> bool:
         """Return whether an object goes with its namespace, or comes with it."""
         whats = difference.what, self._whole.get(("Namespace", difference.worker, "", difference.namespace))
         return whats in ((ChangeKind.DELETED, ChangeKind.DELETED), (ChangeKind.CREATED, ChangeKind.CREATED))
-
-    def _teams_of(self, difference: Difference) -> set[str]:
-        if difference.of == "ClusterQueue":
-            return set(self._subjects.queues.get(difference.key, ()))
-        team = self._subjects.namespaces.get(difference.key if difference.of == "Namespace" else difference.namespace)
-        return {team} if team else set()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec import Struct, convert
 
@@ -84,7 +84,11 @@ def lost_objects(
     namespaces = {(each.worker, each.name) for each in lost if each.kind == "Namespace"}
     queues = {(each.worker, each.name) for each in deleted if each.kind == "ClusterQueue"}
     drained = _drained_queues(steps, workers)
-    made = set(_made_namespaces(steps))
+    made = {  # also in the place of another one
+        str(cast("Mapping[str, Any]", step.inputs[1].get("metadata") or {}).get("name"))
+        for step in steps
+        if step.type == _NAMESPACE and step.op in ("create", "replace", "create-replacement")
+    }
     for each in lost:
         where = (each.worker, each.namespace)
         if each.step.urn in guarded or (each.row.inside and where in namespaces):
@@ -107,14 +111,6 @@ def lost_objects(
             worker=each.worker,
             kept_by=_kept_by(each) if each.kind == "Namespace" and each.name in made else "",
         )
-
-
-def _made_namespaces(steps: Iterable[PreviewStep]) -> Iterator[str]:
-    """Yield the namespaces that a preview creates, also in the place of another one."""
-    for step in steps:
-        if step.type == _NAMESPACE and step.op in ("create", "replace", "create-replacement"):
-            metadata: Mapping[str, Any] = step.inputs[1].get("metadata") or {}
-            yield str(metadata.get("name"))
 
 
 def _kept_by(lost: _Lost) -> str:

@@ -108,7 +108,8 @@ def _moved(old: GuaranteeWindow, new: GuaranteeWindow, noun: str) -> str:
         parts.append(f"is moved, {_length(begin)}: {_span(new)}")
     else:
         if first.start != second.start:
-            parts.append(f"begins {_ends(first.start, second.start, 'at once')}{_far(begin)}")
+            far = f" ({_length(begin)})" if begin else ""
+            parts.append(f"begins {_ends(first.start, second.start, 'at once')}{far}")
         if second.end is None and first.end is not None:
             parts.append(f"no longer ends {_moment(first.end)}")
         elif first.end != second.end:
@@ -132,10 +133,6 @@ def _delta(before: datetime | None, after: datetime | None) -> timedelta | None:
 
 def _ends(before: datetime | None, after: datetime | None, unset: str) -> str:
     return " instead of ".join(unset if each is None else _moment(each) for each in (after, before))
-
-
-def _far(delta: timedelta | None) -> str:
-    return f" ({_length(delta)})" if delta else ""
 
 
 def _moment(moment: datetime) -> str:

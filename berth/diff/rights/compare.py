@@ -91,11 +91,17 @@ def _kept_teams(old: QueueingPlan, new: QueueingPlan) -> set[str]:
 
 
 def _compare_by_owner(before: _Rights, after: _Rights, kept_teams: Collection[str]) -> Iterator[RightChange]:
-    """Compare the rights of each owner, without the egress of added and removed teams."""
+    """Compare the rights of each owner, without the egress of added and removed teams.
+
+    Of levels, a new one is reported only if it does not isolate, and a removed one is not.
+    """
     for key in dict.fromkeys((*before, *after)):
         old_right, new_right = before.get(key), after.get(key)
         if isinstance(new_right, _Level):
-            yield from _compare_level(key, old_right, new_right)
+            if isinstance(old_right, _Level) and old_right != new_right:
+                yield RightChange(*key, _direction(new_right.rank - old_right.rank), old_right.text, new_right.text)
+            elif old_right is None and new_right.text in _OPEN:
+                yield RightChange(*key, ChangeKind.ADDED, None, new_right.text)
         elif not isinstance(old_right, _Level) and (key[1] != EGRESS or key[0] in kept_teams):
             yield from _compare_grants(key, old_right or {}, new_right or {})
 
@@ -108,14 +114,6 @@ def _compare_grants(key: RightKey, before: Mapping[str, str], after: Mapping[str
             is_rest = key[1] == EGRESS and new_value is not None and is_inside(new_value, before.values())
             what = ChangeKind.NARROWED if is_rest else _kind_of_change(key[1], old_value, new_value)
             yield RightChange(*key, what, old_value, new_value, gives)
-
-
-def _compare_level(key: RightKey, before: _Level | Mapping[str, str] | None, after: _Level) -> Iterator[RightChange]:
-    """Compare levels. A new level is reported only if it does not isolate; a removed one is not reported."""
-    if isinstance(before, _Level) and before != after:
-        yield RightChange(*key, _direction(after.rank - before.rank), before.text, after.text)
-    elif before is None and after.text in _OPEN:
-        yield RightChange(*key, ChangeKind.ADDED, None, after.text)
 
 
 def _kind_of_change(right: str, before: str | None, after: str | None) -> ChangeKind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from berth.diff.fields import compare_fields
@@ -21,7 +21,6 @@ from berth.google.fleet import google_resources
 from berth.manifests.kueue import NAMESPACE_LABEL
 from berth.manifests.tenancy import namespace
 from berth.plan.fleet import FleetPlan
-from berth.plan.teams import NamespacePlan, TeamPlan
 from berth.resource import IN_WORKER, ResourceKind
 
 _PATCH: Final = re.compile(r"(\d+\.\d+)\.\d+")
@@ -42,7 +41,9 @@ def programs_of_charts(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
         if known["chart"] != chart["chart"]:
             yield RightChange(owner, CHART, ChangeKind.CHANGED, known["chart"], chart["chart"])
         versions = str(known["version"]), str(chart["version"])
-        if versions[0] != versions[1] and not (known["chart"] == chart["chart"] and _is_patch(*versions)):
+        minors = {found and found[1] for found in map(_PATCH.fullmatch, versions)}
+        is_patch = known["chart"] == chart["chart"] and len(minors) == 1 and None not in minors
+        if versions[0] != versions[1] and not is_patch:
             yield RightChange(owner, VERSION, ChangeKind.CHANGED, *versions)
         for change in compare_fields(known.get("values"), chart.get("values")):
             is_configuration = change.path.startswith("managerConfig.") and "execConfig" not in change.path
@@ -67,15 +68,14 @@ def _unmanaged(plan: FleetPlan) -> dict[tuple[str, str], None]:
     """
     if plan.kueue is None or (selector := plan.kueue.managed_namespaces) is None:
         return {}
-    places = [(team, place) for team in plan.teams for place in team.namespaces]
-    return {
-        (team.name, place.name): None for team, place in places if not selector.matches(_namespace_labels(team, place))
-    }
-
-
-def _namespace_labels(team: TeamPlan, place: NamespacePlan) -> dict[str, str]:
-    metadata = cast("Mapping[str, Any]", namespace(team, place)["metadata"])
-    return {**(metadata["labels"] if place.owned else {}), NAMESPACE_LABEL: place.name}
+    found: dict[tuple[str, str], None] = {}
+    for team in plan.teams:
+        for place in team.namespaces:
+            metadata = cast("Mapping[str, Any]", namespace(team, place)["metadata"])
+            own: Mapping[str, str] = metadata["labels"] if place.owned else {}
+            if not selector.matches({**own, NAMESPACE_LABEL: place.name}):
+                found[team.name, place.name] = None
+    return found
 
 
 def _charts(plan: FleetPlan) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -96,11 +96,6 @@ def _program(owner: str, path: str, before: object, after: object) -> RightChang
     return RightChange(owner, PROGRAM, what, old and f"{path} {old}", f"{path} {new}" if old is None else new)
 
 
-def _is_patch(old: str, new: str) -> bool:
-    before, after = _PATCH.fullmatch(old), _PATCH.fullmatch(new)
-    return before is not None and after is not None and before[1] == after[1]
-
-
 def _has_command(value: object) -> bool:
     return "execConfig" in json.dumps(value, default=str)
 
@@ -113,7 +108,8 @@ def programs_of_objects(cluster: ClusterObjects, prefix: str) -> Iterator[RightC
         old, new = (_pods(objects.get(key) or {}) for objects in (cluster.before, cluster.after))
         owner = f"{prefix}{key[0]} {key[2]} of {key[1]}"
         if not old or not new:
-            images = ", ".join(_images(new or old))
+            containers = [each for kind in ("initContainers", "containers") for each in (new or old).get(kind) or ()]
+            images = ", ".join(str(each["image"]) for each in containers if "image" in each)
             what, sides = (ChangeKind.ADDED, (None, images)) if new else (ChangeKind.REMOVED, (images, None))
             yield RightChange(owner, PROGRAM, what, *sides)
             continue
@@ -128,12 +124,6 @@ def _pods(manifest: Manifest) -> Mapping[str, Any]:
         spec = cast("Mapping[str, Any]", spec["jobTemplate"])["spec"]
     template = cast("Mapping[str, Any]", spec.get("template") or {})
     return cast("Mapping[str, Any]", template.get("spec") or {})
-
-
-def _images(pods: Mapping[str, Any]) -> Iterator[str]:
-    for kind in ("initContainers", "containers"):
-        containers = cast("Sequence[Mapping[str, Any]]", pods.get(kind) or ())
-        yield from (str(each["image"]) for each in containers if "image" in each)
 
 
 def _short(value: object) -> str:

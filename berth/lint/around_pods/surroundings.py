@@ -13,7 +13,7 @@ from berth.catalog import fact_tables
 from berth.diagnostics import did_you_mean, join_quoted
 from berth.jobs.gke_webhooks import FUSE_DRIVER, FUSE_VOLUMES
 from berth.jobs.pod_set import ObjectReference, PodVolume
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.values import get_nested
 from berth.lint.around_pods.storage import (
     Findings,
     check_driver,
@@ -207,7 +207,8 @@ def _check_images(pods: JobPods, team: TeamPlan) -> Findings:
     plan = pods.submitted.context.plan
     pulls = bool(as_list(pods.settings.field("imagePullSecrets").value))
     for image in pods.pod_set.images:
-        source = _image_source(pods, image)
+        containers = [each.image for each in pods.settings.containers if each.image.value == image]
+        source = containers[-1] if containers else pods.settings.field("containers")
         if not _IMAGE.fullmatch(image):
             written = image if image else "nothing"
             yield "bad-image", source, f"'{written}' is not the name of an image, so its pods never start"
@@ -222,11 +223,6 @@ def _check_images(pods: JobPods, team: TeamPlan) -> Findings:
         own = f"use an image of '{plan.project}'" if plan.project else "name a secret in imagePullSecrets"
         remedy = f"grant their service account roles/artifactregistry.reader there, or {own}"
         yield "image-unknown", source, f"{message}; {remedy}"
-
-
-def _image_source(pods: JobPods, image: str) -> SourceValue:
-    found = [each.image for each in pods.settings.containers if each.image.value == image]
-    return found[-1] if found else pods.settings.field("containers")
 
 
 _CHECKS = (_check_account, _check_runtime_class, _check_secrets, _check_volumes, _check_mounts, _check_images)

@@ -37,19 +37,25 @@ def _table() -> Mapping[str, Any]:
 
 @cache
 def _types() -> Mapping[str, Mapping[str, _Field]]:
-    return {name: dict(map(_parse_field, text.split(", "))) for name, text in _table()["types"].items()}
-
-
-def _parse_field(text: str) -> tuple[str, _Field]:
-    match = _FIELD.fullmatch(text)
-    assert match is not None, text
-    unique = tuple(match["keys"].split("+")) if match["keys"] else ()
-    return match["name"], _Field(match["kind"], bool(match["required"]), unique)
+    found: dict[str, dict[str, _Field]] = {}
+    for name, text in _table()["types"].items():
+        fields = found[name] = dict[str, _Field]()
+        for each in text.split(", "):
+            match = _FIELD.fullmatch(each)
+            assert match is not None, each
+            unique = tuple(match["keys"].split("+")) if match["keys"] else ()
+            fields[match["name"]] = _Field(match["kind"], bool(match["required"]), unique)
+    return found
 
 
 def describes(kind: str) -> bool:
     """Return whether the table has the fields of a kind of objects."""
     return kind in _types()
+
+
+def api_refusal(path: FieldPath, message: str) -> Refusal:
+    """Return what a webhook of the API server does not take, which no type of a field says."""
+    return path, "refused", f"the API server refuses {message}"
 
 
 def find_refusals(value: object, kind: str, path: FieldPath = ()) -> Iterator[Refusal]:

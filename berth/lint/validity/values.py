@@ -97,10 +97,6 @@ _LABEL_VALUE = (
 _NAME = "a name of lower-case letters, digits and '-'"
 
 
-def _number_or_text(value: object) -> str | None:
-    return None if is_whole(value) else _text(value)
-
-
 def _amount(value: object) -> str | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
         return f"{describe_value(value)} is below 0; write a quantity such as 4, 500m or 16Gi"
@@ -117,12 +113,6 @@ def _count_or_percent(most: float) -> Form:
         return f"{describe_value(value)} is not a number or a percentage; write one, such as 1 or 25%"
 
     return check
-
-
-def _is_time_zone(text: str) -> bool:
-    """Whether it is a zone of the IANA's database; any but the cluster's own where this machine lacks the database."""
-    known = zoneinfo.available_timezones()
-    return text in known if known else bool(text) and text.lower() != "local"
 
 
 def _is_field_path(text: str) -> bool:
@@ -158,13 +148,6 @@ def _is_cron_part(part: str, least: int, most: int, names: str) -> bool:
     return len(numbers) < 3 and all(least <= each <= most for each in numbers) and numbers == sorted(numbers)
 
 
-def _port_or_name(value: object) -> str | None:
-    is_number = is_whole(value)
-    return (
-        FORMS["port"](value) if is_number or (isinstance(value, str) and value.isdigit()) else FORMS["port-name"](value)
-    )
-
-
 FORMS: Mapping[str, Form] = {
     "absolute": _named(lambda text: text.startswith("/"), "an absolute path; begin it with '/'"),
     "amount": _amount,
@@ -197,7 +180,7 @@ FORMS: Mapping[str, Form] = {
     "id": _whole(0, _MAX_INT),
     "image": _IMAGE,
     "int": _whole(None),
-    "int-or-text": _number_or_text,
+    "int-or-text": lambda value: None if is_whole(value) else _text(value),
     "ip": _named(_is_address, "an IP address; write one"),
     "key": _named(is_label_key, _LABEL_KEY),
     "key-or-none": _named(is_label_key, _LABEL_KEY, may_be_empty=True),
@@ -224,7 +207,11 @@ FORMS: Mapping[str, Form] = {
         may_be_empty=True,
     ),
     "port-or-0": _whole(0, _PORTS),
-    "port-or-name": _port_or_name,
+    "port-or-name": lambda value: (
+        FORMS["port"](value)
+        if is_whole(value) or (isinstance(value, str) and value.isdigit())
+        else FORMS["port-name"](value)
+    ),
     "positive": _whole(1, _MAX_INT),
     "relative": _named(
         lambda text: bool(text) and not text.startswith("/") and ".." not in text.split("/"),
@@ -239,7 +226,11 @@ FORMS: Mapping[str, Form] = {
     "subdomain": _named(is_subdomain, f"{_NAME}, in parts that '.' joins", may_be_empty=True),
     "sysctl": _named(lambda text: _SYSCTL.fullmatch(text) is not None, "the name of a sysctl; write one"),
     "text": _text,
-    "time-zone": _named(_is_time_zone, "a time zone of the IANA's database; write one such as Etc/UTC"),
+    "time-zone": _named(
+        # Any but the cluster's own where this machine lacks the database.
+        lambda text: text in (zoneinfo.available_timezones() or {text}) and text.lower() not in ("", "local"),
+        "a time zone of the IANA's database; write one such as Etc/UTC",
+    ),
     "token-seconds": _whole(600, 1 << 32),
     "variable": _named(lambda text: _VARIABLE.fullmatch(text) is not None, "a name without '='; write one"),
     "variable-or-none": _named(

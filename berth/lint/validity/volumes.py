@@ -10,15 +10,11 @@ from collections.abc import Iterator, Mapping
 from berth.diagnostics import FieldPath
 from berth.jobs.quantities import parse_quantity
 from berth.jobs.values import get_nested
-from berth.lint.validity.schema import Refusal
+from berth.lint.validity.schema import Refusal, api_refusal
 from berth.manifests.workloads.values import as_list, as_mapping
 
 _BLOCK = ("persistentVolumeClaim", "ephemeral")
 """Volumes that a container can have as a device."""
-
-
-def _refusal(path: FieldPath, message: str) -> Refusal:
-    return path, "refused", f"the API server refuses {message}"
 
 
 def volume_refusals(spec: object, path: FieldPath) -> Iterator[Refusal]:
@@ -28,13 +24,13 @@ def volume_refusals(spec: object, path: FieldPath) -> Iterator[Refusal]:
         claim = get_nested(volume, "ephemeral", "volumeClaimTemplate")
         if get_nested(claim, "metadata", "name"):
             message = "a name of a claim that is made for each pod; remove it"
-            yield _refusal((*place, "ephemeral", "volumeClaimTemplate", "metadata", "name"), message)
+            yield api_refusal((*place, "ephemeral", "volumeClaimTemplate", "metadata", "name"), message)
         yield from claim_refusals(claim, (*place, "ephemeral", "volumeClaimTemplate"))
         for at, item in enumerate(as_list(get_nested(volume, "downwardAPI", "items"))):
             resource = get_nested(item, "resourceFieldRef")
             if resource is not None and not get_nested(resource, "containerName"):
                 message = "a resource in a volume without its container; write containerName"
-                yield _refusal((*place, "downwardAPI", "items", at, "resourceFieldRef"), message)
+                yield api_refusal((*place, "downwardAPI", "items", at, "resourceFieldRef"), message)
         yield from _projected(get_nested(volume, "projected"), (*place, "projected"))
 
 
@@ -43,13 +39,13 @@ def claim_refusals(claim: object, path: FieldPath) -> Iterator[Refusal]:
     modes = as_list(get_nested(claim, "spec", "accessModes"))
     if "ReadWriteOncePod" in modes and len(modes) > 1:
         message = "ReadWriteOncePod beside other accessModes; write one of them"
-        yield _refusal((*path, "spec", "accessModes"), message)
+        yield api_refusal((*path, "spec", "accessModes"), message)
     resources = as_mapping(get_nested(claim, "spec", "resources"))
     if isinstance(resources.get("requests"), dict) and not parse_quantity(
         "", get_nested(resources, "requests", "storage")
     ):
         message = "a claim that requests no storage; write storage: 10Gi"
-        yield _refusal((*path, "spec", "resources", "requests"), message)
+        yield api_refusal((*path, "spec", "resources", "requests"), message)
 
 
 def _projected(projected: object, path: FieldPath) -> Iterator[Refusal]:
@@ -64,7 +60,7 @@ def _projected(projected: object, path: FieldPath) -> Iterator[Refusal]:
             }
             for file in sorted(files & taken):
                 message = f"two sources of a volume with the file '{file}'; write another path"
-                yield _refusal((*path, "sources", index, kind), message)
+                yield api_refusal((*path, "sources", index, kind), message)
             taken |= files
 
 
@@ -80,13 +76,13 @@ def mount_refusals(
             if name and name not in volumes and name not in more:
                 all_names = sorted({*volumes, *more})
                 known = f"write one of {', '.join(all_names)}, or add it" if all_names else "add it to volumes"
-                yield _refusal((*place, "name"), f"a mount of '{name}', which is no volume of the pod; {known}")
+                yield api_refusal((*place, "name"), f"a mount of '{name}', which is no volume of the pod; {known}")
             elif field == "volumeDevices" and name in mounted:
                 message = f"'{name}' as a device and as a mount; remove one of them"
-                yield _refusal((*place, "name"), message)
+                yield api_refusal((*place, "name"), message)
             elif field == "volumeDevices" and name in volumes and not {*_BLOCK} & {*as_mapping(volumes[name])}:
                 message = f"'{name}' as a device, which is no claim; write it in volumeMounts"
-                yield _refusal((*place, "name"), message)
+                yield api_refusal((*place, "name"), message)
             if field == "volumeMounts":
                 yield from _mount(as_mapping(mount), place, container)
 
@@ -95,14 +91,14 @@ def _mount(mount: Mapping[str, object], path: FieldPath, container: Mapping[str,
     sub_path = str(mount.get("subPath") or "")
     if sub_path.startswith("/") or ".." in sub_path.split("/"):
         message = f"the subPath '{sub_path}', which leaves the volume; write a path inside it"
-        yield _refusal((*path, "subPath"), message)
+        yield api_refusal((*path, "subPath"), message)
     if sub_path and mount.get("subPathExpr"):
-        yield _refusal((*path, "subPathExpr"), "subPath and subPathExpr together; write one of them")
+        yield api_refusal((*path, "subPathExpr"), "subPath and subPathExpr together; write one of them")
     if mount.get("mountPropagation") == "Bidirectional" and (
         get_nested(container, "securityContext", "privileged") is not True
     ):
         message = "Bidirectional mounts of a container that is not privileged; write HostToContainer"
-        yield _refusal((*path, "mountPropagation"), message)
+        yield api_refusal((*path, "mountPropagation"), message)
     if mount.get("recursiveReadOnly") not in (None, "Disabled") and mount.get("readOnly") is not True:
         message = "recursiveReadOnly of a mount that can be written; write readOnly: true too"
-        yield _refusal((*path, "recursiveReadOnly"), message)
+        yield api_refusal((*path, "recursiveReadOnly"), message)

@@ -48,26 +48,27 @@ def with_submission(
     `audited` are the names of policies that only warn. `shared` are namespaces that Berth does not manage, in which
     some policies do not apply.
     """
-    taken = [each for each in policies if each.name not in audited and not each.queues and _looks_at_new_jobs(each)]
+    taken = [
+        each
+        for each in policies
+        if each.name not in audited and not each.queues and any(map(_is_of_new_jobs, each.requests))
+    ]
     if not taken:
         return list(policies)
-    rest = [_without_new_jobs(each) if each in taken else each for each in policies]
+    rest = [
+        replace(each, requests=tuple(part for old in each.requests for part in _without_new_jobs(old)))
+        if each in taken
+        else each
+        for each in policies
+    ]
     return [_submission(tuple(taken), tuple(shared)), *rest]
-
-
-def _looks_at_new_jobs(policy: AdmissionPolicy) -> bool:
-    return any(_is_of_new_jobs(each) for each in policy.requests)
 
 
 def _is_of_new_jobs(requests: Requests) -> bool:
     return requests.group == _GROUP and _JOBS in requests.resources and _CREATE in requests.operations
 
 
-def _without_new_jobs(policy: AdmissionPolicy) -> AdmissionPolicy:
-    return replace(policy, requests=tuple(each for old in policy.requests for each in _split(old)))
-
-
-def _split(requests: Requests) -> Iterator[Requests]:
+def _without_new_jobs(requests: Requests) -> Iterator[Requests]:
     if not _is_of_new_jobs(requests):
         yield requests
         return

@@ -149,7 +149,7 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
         cluster_queues=queue_plans,
         teams=team_plans,
         quotas=elastic_quota_tree(queue_plans, cohort_plans) if has_tree else None,
-        propagations=tuple(_propagation_plans(spec, _job_namespaces(spec, queue_plans, team_plans))),
+        propagations=tuple(_propagation_plans(spec, queue_plans, team_plans)),
         allowances=ack_allowances(context, pools, [queue.name for queue in queue_plans]),
         tags={"managed-by": "berth", "fleet": shorten(context.stack.lower(), MAX_LABEL)},
     )
@@ -180,20 +180,15 @@ def _ack_one_plan(context: PlanningContext, spec: AckFleetSpec) -> AckOnePlan:
     )
 
 
-def _job_namespaces(
+def _propagation_plans(
     spec: AckFleetSpec, queue_plans: tuple[ClusterQueuePlan, ...], team_plans: tuple[TeamPlan, ...]
-) -> list[str]:
-    """Return the namespaces for jobs: those with a queue, or all of the teams' if no quota tree limits them."""
-    if not spec.ack.fleet.quota_tree:
-        return sorted({namespace.name for team in team_plans for namespace in team.namespaces})
-    return sorted({local_queue.namespace for queue in queue_plans for local_queue in queue.local_queues})
-
-
-def _propagation_plans(spec: AckFleetSpec, namespaces: list[str]) -> Iterator[PropagationPlan]:
-    """Yield a policy for each namespace."""
+) -> Iterator[PropagationPlan]:
+    """Yield a policy for each namespace with a queue; for all of the teams if no quota tree limits them."""
     propagation_spec = spec.ack.fleet.propagation
     suspension = propagation_spec.suspension
-    for namespace in namespaces:
+    with_queue = {local_queue.namespace for queue in queue_plans for local_queue in queue.local_queues}
+    of_teams = {namespace.name for team in team_plans for namespace in team.namespaces}
+    for namespace in sorted(with_queue if spec.ack.fleet.quota_tree else of_teams):
         yield PropagationPlan(
             name=propagation_spec.name,
             namespace=namespace,

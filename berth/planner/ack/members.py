@@ -92,7 +92,9 @@ def _reserves(context: PlanningContext, spec: AckFleetSpec, path: FieldPath, mem
         )
         _note_no_reservation(context, spec, (*path, "existing"), message)
         return False
-    if member.enable_reservation is False or _supports_reservation(member.version):
+    version = member.version
+    is_supported = version is None or tuple(map(int, version.split(".")[:2])) >= RESERVATION_VERSION
+    if member.enable_reservation is False or is_supported:
         return member.enable_reservation is not False
     minimum = ".".join(map(str, RESERVATION_VERSION))
     if member.enable_reservation:
@@ -108,10 +110,6 @@ def _reserves(context: PlanningContext, spec: AckFleetSpec, path: FieldPath, mem
         )
         _note_no_reservation(context, spec, (*path, "version"), message)
     return False
-
-
-def _supports_reservation(version: str | None) -> bool:
-    return version is None or tuple(map(int, version.split(".")[:2])) >= RESERVATION_VERSION
 
 
 def _note_no_reservation(context: PlanningContext, spec: AckFleetSpec, path: FieldPath, message: str) -> None:

@@ -40,7 +40,9 @@ def checkpointing_plan(
     used = _pools_by_machine(pools, classes)
     if spec.machine_type not in used:
         if not context.lacks_entries("pools", "computeClasses"):
-            _report_unused(context, spec, used)
+            hint = f"; write {join_or(sorted(used))}" if used else "; remove checkpointing"
+            message = f"no pool has machines of type '{spec.machine_type}', so no node has the volume"
+            context.problems.fault("checkpointing", (*_PATH, "machineType"), message + hint)
         return None
     _check_memory(context, spec)
     taints = dict.fromkeys(
@@ -66,12 +68,6 @@ def _pools_by_machine(pools: Iterable[PoolPlan], classes: Iterable[ComputeClassP
         for machine in dict.fromkeys((pool.machine_type, *machines.get(pool.compute_class or "", ()))):
             used.setdefault(machine, []).append(pool)
     return used
-
-
-def _report_unused(context: PlanningContext, spec: CheckpointingSpec, used: dict[str, list[PoolPlan]]) -> None:
-    hint = f"; write {join_or(sorted(used))}" if used else "; remove checkpointing"
-    message = f"no pool has machines of type '{spec.machine_type}', so no node has the volume"
-    context.problems.fault("checkpointing", (*_PATH, "machineType"), message + hint)
 
 
 def _check_memory(context: PlanningContext, spec: CheckpointingSpec) -> None:

@@ -40,7 +40,8 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
     if violation := boot_disk_violation(spec.disk_type, machine):
         context.problems.add(violation.severity, violation.code, (*path, "diskType"), violation.message)
     _check_confidential_pool(context, machine)
-    _check_zones_of_machine(context, path, machine, zones)
+    if context.are_zones_comparable(zones) and (violation := lacking_zones(machine, zones, context.region)):
+        context.problems.add(violation.severity, violation.code, (*path, violation.key), violation.message)
     return NodePoolPlan(
         key=SYSTEM,
         name=SYSTEM,
@@ -60,15 +61,6 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
         image_streaming=context.spec.cluster.image_streaming,
         network=default_node_network(context.spec.cluster),
     )
-
-
-def _check_zones_of_machine(
-    context: PlanningContext, path: FieldPath, machine: Machine, zones: tuple[str, ...]
-) -> None:
-    if not context.are_zones_comparable(zones):
-        return
-    if violation := lacking_zones(machine, zones, context.region):
-        context.problems.add(violation.severity, violation.code, (*path, violation.key), violation.message)
 
 
 def _system_machine(context: PlanningContext, path: FieldPath, machine_type: str) -> Machine:

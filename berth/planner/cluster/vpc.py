@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from ipaddress import IPv4Network
 from itertools import combinations
 from typing import cast
@@ -41,9 +40,9 @@ def network_plan(context: PlanningContext, name: str) -> NetworkPlan | ExistingN
     spec = context.spec.cluster.network
     _check_keys(context)
     if not context.is_set_aside("cluster", "network") and not context.is_set_aside("cluster", "controlPlane"):
-        for (first_path, first_range), (second_path, second_range) in combinations(cluster_ranges(context).items(), 2):
-            if _overlap(first_range, second_range):
-                report_overlap(context, second_path, second_range, first_path, first_range)
+        for (first_path, first), (second_path, second) in combinations(cluster_ranges(context).items(), 2):
+            if IPv4Network(first).overlaps(IPv4Network(second)):
+                report_overlap(context, second_path, second, first_path, first)
     if spec.existing is not None:
         project = f"projects/{spec.project or context.project}"
         return ExistingNetworkPlan(
@@ -107,11 +106,6 @@ def cluster_ranges(context: PlanningContext) -> dict[FieldPath, str]:
     if spec.private_nodes:
         ranges["cluster", "controlPlane", "cidrBlock"] = spec.control_plane.cidr_block
     return ranges
-
-
-@lru_cache(maxsize=256)  # most clusters have the default ranges
-def _overlap(first: str, second: str) -> bool:
-    return IPv4Network(first).overlaps(IPv4Network(second))
 
 
 def report_overlap(

@@ -77,19 +77,14 @@ def _has_room(context: PlanningContext, base: IPv4Network) -> bool:
 
 
 def _network_set(context: PlanningContext, key: str, pool: PlannedPool, base: IPv4Network) -> AcceleratorNetworksPlan:
-    needs = network_needs(pool.request)
-    block = next(islice(base.subnets(prefixlen_diff=_SET_BITS), _set_index(key), None))
+    needs, zone = network_needs(pool.request), key.rpartition("-")[2]
+    # Sets of TCP come first in the range, then zones a to z, then AI zones by letter.
+    in_zone = len(_TCP_SETS) + ord(zone[-1]) - ord("a") + (26 if len(zone) > 1 else 0)
+    index = _TCP_SETS.index(key) if key in _TCP_SETS else in_zone
+    block = next(islice(base.subnets(prefixlen_diff=_SET_BITS), index, None))
     ranges = map(str, islice(block.subnets(prefixlen_diff=_SUBNET_BITS), _FIRST_SUBNETS.get(needs.mode, 0), None))
     vpcs = _rdma_vpcs(context, pool, needs, ranges) if needs.rdma_subnetworks else _tcp_vpcs(context, needs, ranges)
     return AcceleratorNetworksPlan(key=key, region=context.region, vpcs=tuple(vpcs))
-
-
-def _set_index(key: str) -> int:
-    """Return the position of a set in the range: TCP first, then zones a to z, then AI zones by letter."""
-    if key in _TCP_SETS:
-        return _TCP_SETS.index(key)
-    zone = key.rpartition("-")[2]
-    return len(_TCP_SETS) + ord(zone[-1]) - ord("a") + (26 if len(zone) > 1 else 0)
 
 
 def _tcp_vpcs(context: PlanningContext, needs: NetworkNeeds, ranges: Iterator[str]) -> Iterator[AcceleratorVpcPlan]:

@@ -192,7 +192,7 @@ def _priority_plan(priority: ClassPriority) -> ClassPriorityPlan:
     """Return the plan of a priority. Chips and topology determine the machine of a slice; GPUs need a machine type."""
     request, machine = priority.request, priority.request.machine
     accelerator, count, driver = machine.accelerator, machine.accelerators, request.settings.driver_version
-    is_gpu = machine.kind == "gpu"
+    is_gpu, unreserved = machine.kind == "gpu", "None" if request.capacity == "on-demand" else None
     return ClassPriorityPlan(
         machine_type=machine.name if is_gpu else None,
         gpu=ClassGpuPlan(type=accelerator, count=count, driver=driver) if is_gpu else None,
@@ -200,16 +200,10 @@ def _priority_plan(priority: ClassPriority) -> ClassPriorityPlan:
         spot=True if request.capacity == "spot" else None,
         flex_start=request.capacity == "flex-start",
         max_run_seconds=request.node_run_seconds,
-        affinity=_reservation_affinity(request),
+        affinity=_AFFINITIES[request.reservation.form] if request.reservation else unreserved,
         reservations=_class_reservations(request),
         zones=request.zones,
     )
-
-
-def _reservation_affinity(request: PoolRequest) -> str | None:
-    if request.reservation:
-        return _AFFINITIES[request.reservation.form]
-    return "None" if request.capacity == "on-demand" else None
 
 
 def _class_reservations(request: PoolRequest) -> tuple[ClassReservationPlan, ...]:

@@ -121,7 +121,14 @@ def _names_of_label(label: str) -> list[str]:
 
 
 def _machines_with(name: str) -> dict[str, catalog.Machine]:
-    return {each: machine for each, machine in catalog.machines().items() if name in _accelerator_names(machine)}
+    found: dict[str, catalog.Machine] = {}
+    for each, machine in catalog.machines().items():
+        label, generation = machine.accelerator, catalog.generations().get(machine.generation or "")
+        names = [*_names_of_label(label), machine.noun, machine.noun.partition(" ")[0]]
+        names += [generation.name, *generation.aliases] if generation else []
+        if name in map(plain_key, names):
+            found[each] = machine
+    return found
 
 
 def _machines_without_memory(text: str) -> dict[str, catalog.Machine]:
@@ -129,13 +136,6 @@ def _machines_without_memory(text: str) -> dict[str, catalog.Machine]:
     short = plain_key(re.sub("(?i)[-_ ]?[0-9]+gb$", "", text))
     found = _machines_with(short) if short != plain_key(text) else {}
     return {each: machine for each, machine in found.items() if not machine.accelerator.endswith("gb")}
-
-
-def _accelerator_names(machine: catalog.Machine) -> set[str]:
-    label, generation = machine.accelerator, catalog.generations().get(machine.generation or "")
-    names = [*_names_of_label(label), machine.noun, machine.noun.partition(" ")[0]]
-    names += [generation.name, *generation.aliases] if generation else []
-    return set(map(plain_key, names))
 
 
 def is_misspelt(machine_type: str) -> bool:

@@ -262,7 +262,12 @@ def _scaled_quota(kind: str, quota: QuotaPlan, accelerator_quota: QuotaPlan, sha
 
     Pods are rounded down, so that those of all queues fit on the worker's nodes, and everything else up.
     """
-    scaled = _scaled_down if quota.resource == PODS else _scaled_up
+
+    def scaled(amount: int, share: int, total: int) -> int:
+        if not total:
+            return 0
+        return amount * share // total if quota.resource == PODS else -(-amount * share // total)
+
     nominal = scaled(quota.nominal, share[0], accelerator_quota.nominal)
     lending_limit = (
         None
@@ -276,13 +281,3 @@ def _scaled_quota(kind: str, quota: QuotaPlan, accelerator_quota: QuotaPlan, sha
     return QuotaPlan(
         resource=quota.resource, nominal=nominal, borrowing_limit=quota.borrowing_limit, lending_limit=lending_limit
     )
-
-
-def _scaled_up(amount: int, share: int, total: int) -> int:
-    """Return `amount` × `share` / `total`, rounded up."""
-    return -(-amount * share // total) if total else 0
-
-
-def _scaled_down(amount: int, share: int, total: int) -> int:
-    """Return `amount` × `share` / `total`, rounded down."""
-    return amount * share // total if total else 0

@@ -55,7 +55,9 @@ def plan_cluster_queues(
     by_name: dict[str, ClusterQueuePlan] = {}
     local_names = LocalQueueNames()
     index = FlavorIndex(pools, flavors)
-    for request in sorted(_queue_requests(context), key=_request_order):
+    # Team queues with derived names come first, so that a duplicate is reported at a written name.
+    requests = sorted(_queue_requests(context), key=lambda each: (each.path[0] != "teams", each.path))
+    for request in sorted(requests, key=lambda each: each.spec.name is not None or each.spec.local_queue is not None):
         queue = _cluster_queue(context, request, index)
         local_names.add(context, request.path, request.local_name, request.teams)
         if queue and queue.name in by_name:
@@ -97,12 +99,6 @@ def _local_name(key: str, spec: QueueSpec) -> str:
 def queue_display_name(path: FieldPath, name: str) -> str:
     """Return a queue's name in messages: `team/queue` for a team's queue, else `name`."""
     return f"{path[1]}/{path[3]}" if path[0] == "teams" else name
-
-
-def _request_order(request: QueueRequest) -> tuple[bool, bool, FieldPath]:
-    """Return the sort key: team queues with derived names first, so that a duplicate is reported at a written name."""
-    has_given_name = request.spec.name is not None or request.spec.local_queue is not None
-    return has_given_name, request.path[0] != "teams", request.path
 
 
 def _queue_requests(context: PlanningContext) -> Iterator[QueueRequest]:

@@ -133,6 +133,7 @@ def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
     """Return the features with a first version that a pool uses."""
     gpu = request.machine.accelerator if request.machine.kind == "gpu" else ""
     series = request.machine.name.partition("-")[0] if request.machine.kind == "cpu" else ""
+    slicing = "dynamic-sub-slicing" if request.settings.dynamic_slicing == SUB_SLICING else "dynamic-slicing"
     scales = request.autoscaled or request.made_by_gke or request.capacity == "flex-start"
     candidates: tuple[tuple[str, SettingKey, bool], ...] = (
         (request.machine.generation or "", "machineType", request.machine.generation in features()),
@@ -147,7 +148,7 @@ def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
         ("tpu-autopilot", "machineType", request.machine.kind == "tpu"),
         (_auto_provisioned(request), "autoProvisioned", _auto_provisioned(request) in features()),
         ("dranet", "networking", request.settings.networking == "dranet"),
-        (_dynamic_slicing(request), "dynamicSlicing", connects_slices(request)),
+        (slicing, "dynamicSlicing", connects_slices(request)),
         ("flex-start", "capacity", request.capacity == "flex-start"),
         ("queued", "capacity", request.capacity == "queued"),
         ("queued-auto-provisioned", "autoProvisioned", request.capacity == "queued" and request.auto_provisioned),
@@ -172,10 +173,6 @@ def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
         if is_needed
     )
     return tuple(need for need in needs if first_version(need))
-
-
-def _dynamic_slicing(request: PoolRequest) -> str:
-    return "dynamic-sub-slicing" if request.settings.dynamic_slicing == SUB_SLICING else "dynamic-slicing"
 
 
 def _auto_provisioned(request: PoolRequest) -> str:

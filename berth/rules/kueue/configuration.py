@@ -160,11 +160,6 @@ def _copied_labels(plan: ConfigurationPlan) -> Iterator[FieldError]:
         yield from check_label_key((*path, index), key, "label key")
 
 
-def _namespace_selector(plan: ConfigurationPlan) -> Iterator[FieldError]:
-    if (selector := plan.managed_namespaces) is not None:
-        yield from check_selector(("managedJobsNamespaceSelector",), selector)
-
-
 def _exempt_namespaces(plan: ConfigurationPlan) -> Iterator[FieldError]:
     """Namespaces of Kubernetes and of Kueue must not be queued, because Kueue itself runs there."""
     if (selector := plan.managed_namespaces) is not None:
@@ -177,8 +172,10 @@ def _exempt_namespaces(plan: ConfigurationPlan) -> Iterator[FieldError]:
                 yield ("managedJobsNamespaceSelector",), message
 
 
-def check_selector(path: FieldPath, selector: SelectorPlan) -> Iterator[FieldError]:
-    """Yield what makes a label selector invalid in Kubernetes."""
+def check_selector(path: FieldPath, selector: SelectorPlan | None) -> Iterator[FieldError]:
+    """Yield what makes a label selector invalid in Kubernetes; nothing for none."""
+    if selector is None:
+        return
     for key in selector.labels:
         yield from check_label_key((*path, "matchLabels"), key, "label key")
     for index, expression in enumerate(selector.expressions):
@@ -193,12 +190,10 @@ def check_selector(path: FieldPath, selector: SelectorPlan) -> Iterator[FieldErr
             yield expression_path, message
 
 
+_METRICS_SELECTOR: FieldPath = ("metrics", "localQueueMetrics", "localQueueSelector")
+
+
 # --- metrics ----------------------------------------------------------------------------------------------------------
-
-
-def _local_queue_selector(plan: ConfigurationPlan) -> Iterator[FieldError]:
-    if (selector := plan.metrics.local_queue_selector) is not None:
-        yield from check_selector(("metrics", "localQueueMetrics", "localQueueSelector"), selector)
 
 
 def _custom_labels(plan: ConfigurationPlan) -> Iterator[FieldError]:
@@ -269,9 +264,17 @@ RULES: tuple[Rule[ConfigurationPlan], ...] = (
     Rule("bad-framework", "config validateIntegrations", _frameworks),
     Rule("bad-external-framework", "config validateIntegrations: ParseKindArg", _external_frameworks),
     Rule("bad-copied-label", "config.kueue.x-k8s.io: labelKeysToCopy are label keys", _copied_labels),
-    Rule("bad-namespace-selector", "config validateManagedJobsNamespaceSelector", _namespace_selector),
+    Rule(
+        "bad-namespace-selector",
+        "config validateManagedJobsNamespaceSelector",
+        lambda plan: check_selector(("managedJobsNamespaceSelector",), plan.managed_namespaces),
+    ),
     Rule("system-namespace-selected", "config validateManagedJobsNamespaceSelector", _exempt_namespaces),
-    Rule("bad-metrics-selector", "Kubernetes: LabelSelectorAsSelector", _local_queue_selector),
+    Rule(
+        "bad-metrics-selector",
+        "Kubernetes: LabelSelectorAsSelector",
+        lambda plan: check_selector(_METRICS_SELECTOR, plan.metrics.local_queue_selector),
+    ),
     Rule("bad-custom-labels", "config validateCustomLabels", _custom_labels),
     Rule("bad-custom-label", "config validateCustomLabels", _custom_label_syntax),
     Rule("bad-multikueue", "config validateMultiKueue", _multikueue),

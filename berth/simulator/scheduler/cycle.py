@@ -82,7 +82,13 @@ class SchedulingCycle:
     def _in_order(self, entries: list[Entry]) -> Iterator[Entry]:
         """Yield the heads in the order in which Kueue considers them; under fair sharing it follows each decision."""
         if self.tree.fair_strategies is None:
-            yield from sorted(entries, key=_cycle_order)
+            # Lower borrowing level, then higher priority, then earlier arrival.
+            yield from sorted(
+                entries,
+                key=lambda each: (
+                    each.assignment.borrowing_level, -each.workload.priority, each.workload.arrival_order
+                ),
+            )  # fmt: skip
             return
         root = entries[0].workload.queue_state.node.root()
         waiting = {each.workload.arrival_order: each for each in entries}
@@ -90,7 +96,16 @@ class SchedulingCycle:
         while waiting:
             self._reserve_for_blocked()
             if tournament is None or decided != len(self.journal):
-                tournament, decided = Tournament([_contender(each) for each in waiting.values()]), len(self.journal)
+                contenders = [
+                    Contender(
+                        each.workload.queue_state.node,
+                        each.assignment.usage,
+                        each.workload.priority,
+                        each.workload.arrival_order,
+                    )
+                    for each in waiting.values()
+                ]
+                tournament, decided = Tournament(contenders), len(self.journal)
             winner = tournament.winner(root)
             assert winner is not None
             del tournament.by_node[winner.node]
@@ -127,8 +142,9 @@ class SchedulingCycle:
                 self._wait_for_victims(entry)
                 self._reserve(entry.assignment.usage)
                 return
-            if self._lacks_only_room(entry):
-                self._reassign(entry, [])
+            shortages = self._shortages(entry)
+            if shortages and not any(stock.counts_quota for stock in shortages):
+                self._reassign(entry, [])  # earlier heads of the cycle took the nodes, and it may get others
             if self._has_overlap(entry) or not self._can_fit(entry):
                 entry.stays_pending = True
             else:
@@ -191,11 +207,6 @@ class SchedulingCycle:
         """Return whether the head still fits after the cycle's earlier decisions, with all victims removed."""
         return entry.assignment.outcome != AssignmentOutcome.NO_FIT and not self._shortages(entry)
 
-    def _lacks_only_room(self, entry: Entry) -> bool:
-        """Return whether earlier heads of the cycle took the nodes of a head that has quota: it may get others."""
-        shortages = self._shortages(entry)
-        return bool(shortages) and not any(stock.counts_quota for stock in shortages)
-
     def _shortages(self, entry: Entry) -> list[QuotaState]:
         if not self.journal:
             return []
@@ -229,16 +240,6 @@ def _note_turn(head: SimulatedWorkload) -> None:
         for other in line.firsts():
             if other.local_queue != head.local_queue:
                 ledger.note_turn(head.local_queue, other.local_queue)
-
-
-def _cycle_order(entry: Entry) -> tuple[int, int, int]:
-    """Return the sort key of a cycle: lower borrowing level, then higher priority, then earlier arrival."""
-    return entry.assignment.borrowing_level, -entry.workload.priority, entry.workload.arrival_order
-
-
-def _contender(entry: Entry) -> Contender:
-    workload = entry.workload
-    return Contender(workload.queue_state.node, entry.assignment.usage, workload.priority, workload.arrival_order)
 
 
 def _amount_to_reserve(quota_state: QuotaState, amount: int, borrows: bool) -> int:

@@ -71,7 +71,10 @@ def find_waking(tree: CohortTree, resource_flavors: Mapping[str, ResourceFlavor]
             continue
         resting = queue_state.resting
         if not isinstance(resting, RestingShapes):
-            resting = queue_state.resting = _find_shapes(queue_state, resource_flavors)
+            set_aside = queue_state.line.firsts_set_aside()
+            first = sorted(set_aside, key=lambda work: (-work.priority, work.arrival_order))
+            resting = RestingShapes(tuple(_find_shape(work, resource_flavors) for work in first))
+            queue_state.resting = resting
         waking: list[RestingShape] = []
         claims: list[tuple[int, tuple[tuple[QuotaState, int], ...]]] = []
         for index, shape in enumerate(resting.shapes):
@@ -99,11 +102,6 @@ def _find_winners(claims: _Claims, queues: list[tuple[QueueState, list[RestingSh
         room = min((root.subtree_quota - root.usage) // amount for root, amount in claim)
         yield from (queue_state for queue_state, _ in rest[:room])
         rest = rest[room:]
-
-
-def _find_shapes(queue_state: QueueState, resource_flavors: Mapping[str, ResourceFlavor]) -> RestingShapes:
-    first = sorted(queue_state.line.firsts_set_aside(), key=lambda work: (-work.priority, work.arrival_order))
-    return RestingShapes(tuple(_find_shape(work, resource_flavors) for work in first))
 
 
 def _find_shape(workload: SimulatedWorkload, resource_flavors: Mapping[str, ResourceFlavor]) -> RestingShape:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import math
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -17,7 +18,8 @@ from msgspec.structs import replace
 
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.timed.figures import job_size, percentile, size_class
-from berth.simulator.timed.timed_run import Hold, LiveJob, Observer, RunStart, run_trace
+from berth.simulator.timed.live_jobs import Hold, LiveJob, Observer, RunStart
+from berth.simulator.timed.timed_run import run_trace
 from berth.simulator.timed.trace import TimedJob, Timing
 
 _DAY = 86_400
@@ -25,6 +27,10 @@ _ENOUGH = 30
 """So many run times of one kind of job are enough to draw from; of fewer, all jobs of its queue, then all count."""
 _RECENT = 28 * _DAY
 """Older jobs of a history say little about tomorrow."""
+_FRESH = 40
+"""The k-th newest run of a kind counts e^(-k/40): people submit similar jobs together, and other ones next week."""
+_STALE = 0.001
+"""So much counts even the oldest, for jobs that already ran longer than the newer ones."""
 _LONGEST = 20
 """A job that ran longer than every job of the history goes on for at most so many times its time until now."""
 
@@ -105,14 +111,19 @@ class History:
         self.resources = resources
         self.began = None if began is None else began + begin
         self.arrivals = [(each.submitted - begin, each) for each in recent]
-        self.runs: dict[object, list[_Run]] = {}
-        runs = [_Run(each.seconds, each, (each.job.queue, each.submitted // _DAY)) for each in recent]
-        of_jobs = [*zip((each.job for each in recent), runs, strict=True)]
-        of_jobs += [(job, _Run(held, None, (job.queue, newest // _DAY))) for job, held in unfinished]
-        for job, run in sorted(of_jobs, key=lambda each: each[1].seconds):
+        self.runs: dict[object, list[tuple[_Run, float]]] = {}
+        of_jobs = [
+            (newest - each.submitted, each.job, _Run(each.seconds, each, (each.job.queue, each.submitted // _DAY)))
+            for each in recent
+        ]
+        of_jobs += [(held, job, _Run(held, None, (job.queue, (newest - held) // _DAY))) for job, held in unfinished]
+        for _, job, run in sorted(of_jobs, key=lambda each: each[0]):  # the newest first
             for key in self.kinds(job):
-                self.runs.setdefault(key, []).append(run)
-        self.seconds = {key: [each.seconds for each in found] for key, found in self.runs.items()}
+                kind = self.runs.setdefault(key, [])
+                kind.append((run, math.exp(-len(kind) / _FRESH) + _STALE))
+        for kind in self.runs.values():
+            kind.sort(key=lambda each: each[0].seconds)
+        self.seconds = {key: [run.seconds for run, _ in kind] for key, kind in self.runs.items()}
 
     def draw_arrivals(self, rng: random.Random, now: int | None, horizon: int) -> Iterator[TimedJob]:
         """Yield the jobs of a future until the horizon: those of a period that begins at the same time of day."""
@@ -155,7 +166,7 @@ class _Run(Struct, frozen=True):
 
 
 class RunTimes:
-    """The run times of one future: those of some days and queues are more frequent than those of others.
+    """The run times of one future: the newest count most, and those of some days and queues more than others.
 
     A run that is not finished says that a job runs longer, so that another one is drawn among the longer ones; that is
     the estimate of Kaplan and Meier.
@@ -173,10 +184,12 @@ class RunTimes:
             first = bisect.bisect_right(seconds, worked) if worked else 0
             if len(runs) - first < (_ENOUGH if key is not None else 1):
                 continue
-            sums = self._sums(key, runs)
+            if key not in self.sums:
+                self.sums[key] = list(itertools.accumulate(weight * self._weight(run.group) for run, weight in runs))
+            sums = self.sums[key]
             while first < len(runs):
                 below = sums[first - 1] if first else 0.0
-                drawn = runs[
+                drawn, _ = runs[
                     min(bisect.bisect_right(sums, below + self.rng.random() * (sums[-1] - below), first), len(runs) - 1)
                 ]
                 if drawn.timed is not None:
@@ -186,11 +199,6 @@ class RunTimes:
             break
         factor = min(1 / (1 - self.rng.random()), _LONGEST)  # the chance to run k times as long is 1/k
         return TimedJob(job=job, submitted=0, seconds=int(worked * factor) + 1)
-
-    def _sums(self, key: object, runs: list[_Run]) -> list[float]:
-        if key not in self.sums:
-            self.sums[key] = list(itertools.accumulate(self._weight(each.group) for each in runs))
-        return self.sums[key]
 
     def _weight(self, group: object) -> float:
         if group not in self.weights:

@@ -204,7 +204,8 @@ class TraceReader:
         key = next((key for key in ("queue", "team") if key in entry), "queue")
         name = str(entry.get(key, ""))
         if (key, name) not in self._queues:
-            found = self.fleet.find_queue(name) if key == "queue" else self._queue_of_team(name)
+            of_team = [queue for queue, owner in self.fleet.queue_owners.items() if owner == name]
+            found = self.fleet.find_queue(name) if key == "queue" else of_team[0] if len(of_team) == 1 else None
             self._queues[key, name] = found
         found = self._queues[key, name]
         if found is None and key == "queue":
@@ -222,10 +223,6 @@ class TraceReader:
             )
             self._fault("no-queue", ("team",), f"no queue of team '{name}'{hint}")
         return found
-
-    def _queue_of_team(self, name: str) -> str | None:
-        queues = [queue for queue, owner in self.fleet.queue_owners.items() if owner == name]
-        return queues[0] if len(queues) == 1 else None
 
     def _priority(self, entry: Mapping[str, object]) -> int:
         written = entry.get("priority")

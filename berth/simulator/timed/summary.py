@@ -19,7 +19,8 @@ from berth.simulator.timed.figures import (
     size_class,
     unit_of,
 )
-from berth.simulator.timed.timed_run import RunEnd, run_trace
+from berth.simulator.timed.live_jobs import RunEnd
+from berth.simulator.timed.timed_run import run_trace
 from berth.simulator.timed.trace import TimedJob, Timing
 
 PARTS = 48
@@ -191,7 +192,14 @@ class _Summary:
         for job in self.figures.jobs:
             groups.setdefault(key(job), []).append(job)
         names = sorted(groups, key=lambda name: name[-1] if kind == "size" else str(name))
-        return [_wait(kind, name, groups[name]) for name in names]
+        found: list[WaitSummary] = []
+        for name in names:
+            waits = [job.wait for job in groups[name] if job.wait is not None]
+            p50, p90, p95, longest = (percentile(waits, percent) for percent in (50, 90, 95, 100))
+            shown = "–".join(dict.fromkeys(map(str, name)))
+            never = len(groups[name]) - len(waits)
+            found.append(WaitSummary(kind, shown, len(groups[name]), p50, p90, p95, longest, never))
+        return found
 
     def _flavor(self, flavor: str, resource: str) -> FlavorSummary:
         key = flavor, resource
@@ -216,6 +224,8 @@ class _Summary:
         starting = sum(seconds for queue, seconds in self.figures.starting.items() if self._team(queue) == team)
         held = {key: _hours(sum(each.held for of, each in work if of == key), key[1]) for key, _ in work}
         lost = {key: _hours(sum(each.lost for of, each in work if of == key), key[1]) for key, _ in work}
+        changes = itertools.pairwise([*merged(waiting), (self.figures.end, 0)])
+        seconds = sum(value * (until - time) for (time, value), (until, _) in changes)
         return TeamSummary(
             team,
             round(sum(held.values()), 3),
@@ -223,22 +233,11 @@ class _Summary:
             _cost(held, prices),
             _cost(lost, prices),
             self._series(merged(waiting)),
-            round((self._integral(merged(waiting)) + starting) / _HOUR, 3),
+            round((seconds + starting) / _HOUR, 3),
         )
-
-    def _integral(self, changes: list[tuple[int, int]]) -> int:
-        pairs = itertools.pairwise([*changes, (self.figures.end, 0)])
-        return sum(value * (until - time) for (time, value), (until, _) in pairs)
 
     def _series(self, changes: list[tuple[int, int]]) -> list[float]:
         return [round(value, 3) for value in averages(changes, self.figures.start, self.figures.end, PARTS)]
-
-
-def _wait(kind: str, key: tuple[str | int, ...], jobs: list[JobFigures]) -> WaitSummary:
-    waits = [job.wait for job in jobs if job.wait is not None]
-    p50, p90, p95, longest = (percentile(waits, percent) for percent in (50, 90, 95, 100))
-    name = "–".join(dict.fromkeys(map(str, key)))
-    return WaitSummary(kind, name, len(jobs), p50, p90, p95, longest, len(jobs) - len(waits))
 
 
 def _hours(integral: int, resource: str) -> float:

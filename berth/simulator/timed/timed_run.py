@@ -6,17 +6,16 @@ At one second, what ends comes before what arrives. An evicted job stops at once
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import Protocol
 
-from msgspec import Struct, field
-
-from berth.simulator.lenders import QuotaUse
-from berth.simulator.pending_reasons import PendingReason, find_pending_reason
+from berth.simulator.pending_reasons import PendingCode, PendingReason, find_pending_reason
 from berth.simulator.scheduler.events import JobEvent, JobEventKind
 from berth.simulator.scheduler.model import SchedulerSetup
 from berth.simulator.scheduler.simulate import Simulator
+from berth.simulator.scheduler.state import JobState
+from berth.simulator.timed.live_jobs import LiveJob, Observer, RunEnd, RunStart, Stint
+from berth.simulator.timed.machines import EVICTION_SECONDS, NODE_FAILED, MachinesInRun
 from berth.simulator.timed.trace import TimedJob, Timing
 
 _BACKOFF_SECONDS = 60
@@ -31,85 +30,8 @@ class _Kind(IntEnum):
     CHECKED = 1
     NOT_READY = 2
     RETURNS = 3
-
-
-class Hold(Struct, frozen=True, kw_only=True):
-    """The quota that a job has had for some seconds: the flavors of each pod set, and whether its checks are done."""
-
-    flavors: tuple[dict[str, str], ...]
-    seconds: int
-    is_admitted: bool = True
-
-
-class LiveJob(Struct, eq=False):
-    """An unfinished job.
-
-    `version` increases with each admission and eviction, so that events planned before are void. `remaining` are the
-    seconds that it still has to work. `held_since` is when it got its quota, `ready_at` when its pods work, None while
-    it has neither.
-    """
-
-    timed: TimedJob
-    remaining: int
-    version: int = 0
-    uses: tuple[QuotaUse, ...] = ()
-    held_since: int | None = None
-    ready_at: int | None = None
-    first_admitted: int | None = None
-    timeouts: int = 0
-
-    def hold(self, time: int) -> Hold | None:
-        """Return the quota that it has at a time."""
-        if self.held_since is None:
-            return None
-        of = {use.flavor_resource[1]: use.flavor_resource[0] for use in self.uses}
-        pod_sets = self.timed.job.pod_sets
-        flavors = tuple({name: of[name] for name in each.requests if name in of} for each in pod_sets)
-        return Hold(flavors=flavors, seconds=time - self.held_since, is_admitted=self.ready_at is not None)
-
-
-class RunStart(Struct, frozen=True, kw_only=True):
-    """What is there in the first second: jobs in the order of arrival, and queues that are stopped (→ stop policy)."""
-
-    jobs: tuple[tuple[TimedJob, Hold | None], ...]
-    stop_policies: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-class Stint(Struct, frozen=True):
-    """The time in which a job held quota, in seconds: `warming` before its pods worked, `kept` and `lost` work.
-
-    `reason` is Kueue's reason of its eviction, "" if it finished.
-    """
-
-    warming: int
-    kept: int
-    lost: int
-    reason: str
-
-
-class Observer(Protocol):
-    """Follows a run. Times are seconds, and never decrease."""
-
-    def submitted(self, time: int, live: LiveJob) -> None:
-        """A job is submitted."""
-
-    def took_quota(self, time: int, live: LiveJob) -> None:
-        """A job has the quota `live.uses` from now on."""
-
-    def gave_quota_back(self, time: int, live: LiveJob, stint: Stint) -> None:
-        """A job no longer has `live.uses`: it is finished or evicted."""
-
-
-class RunEnd(Struct, frozen=True):
-    """The end of a run: its last second, and the jobs that did not finish, each with why, as they were submitted.
-
-    `deactivated` are those whose pods were not ready too often. `looping` preempted each other without end.
-    """
-
-    time: int
-    unfinished: tuple[tuple[LiveJob, PendingReason], ...] = ()
-    deactivated: frozenset[str] = frozenset()
-    looping: frozenset[str] = frozenset()
+    REPAIRED = 4
+    FAILED = 5
 
 
 def run_trace(
@@ -143,6 +65,9 @@ class _TimedRun:
         self.time = 0
         self.deactivated: set[str] = set()
         self.looping: set[str] = set()
+        self.machines = None if timing.outages is None else MachinesInRun(timing.outages)
+        for number, outage in enumerate(timing.outages.outages if timing.outages else ()):
+            heapq.heappush(self.coming, (outage.time, _Kind.FAILED, number, "", number))
 
     def run(self, jobs: Iterable[TimedJob], start: RunStart | None) -> RunEnd:
         """Run the jobs."""
@@ -161,7 +86,10 @@ class _TimedRun:
         for name, live in self.live.items():
             workload = simulator.workloads[name]
             tree = simulator.trees[workload.queue_state.queue.name]
-            reason = find_pending_reason(tree, workload, simulator.setup.resource_flavors)
+            if workload.state == JobState.ADMITTED:  # it has quota, and its pods no machines
+                reason = PendingReason(PendingCode.NO_ROOM_ON_NODES)
+            else:
+                reason = find_pending_reason(tree, workload, simulator.setup.resource_flavors)
             unfinished.append((live, reason))
         return RunEnd(self.time, tuple(unfinished), frozenset(self.deactivated), frozenset(self.looping))
 
@@ -196,6 +124,8 @@ class _TimedRun:
             if live is not None and live.version == version:
                 self._set_time(time)
                 self._happen(kind, live)
+            elif kind in (_Kind.FAILED, _Kind.REPAIRED):
+                self._change_machines(time, version, is_failure=kind is _Kind.FAILED)
         return self.is_over(self.time)
 
     def _set_time(self, time: int) -> None:
@@ -223,6 +153,8 @@ class _TimedRun:
                 requeuing = self.timing.pods_ready.requeuing if self.timing.pods_ready else None
                 as_new = requeuing is None or requeuing.timestamp != "Creation"
                 self._follow(self.simulator.resume_job(name, as_new=as_new))
+            case _:
+                raise AssertionError(f"{kind.name} is of machines, not of a job")
 
     def _plan(self, time: int, kind: _Kind, live: LiveJob) -> None:
         self.planned += 1
@@ -270,14 +202,57 @@ class _TimedRun:
     def _start(self, live: LiveJob, admitted: int) -> None:
         """Plan the end of a job that is admitted at a time, or its eviction if its pods are not ready in time."""
         live.first_admitted = admitted if live.first_admitted is None else live.first_admitted
-        startup, pods_ready = live.timed.startup, self.timing.pods_ready
+        pods_ready = self.timing.pods_ready
+        self._run_pods(live, admitted, None if pods_ready is None else admitted + pods_ready.timeout_seconds)
+
+    def _run_pods(self, live: LiveJob, begin: int, deadline: int | None) -> None:
+        """Plan the end of a job whose pods start at `begin`, or when they have machines; or its eviction.
+
+        Kueue evicts it if the pods are not ready at the `deadline`.
+        """
+        if self.machines is not None and not self.machines.place(live, begin, deadline):
+            if deadline is not None:
+                self._plan(deadline, _Kind.NOT_READY, live)
+        else:
+            self._start_pods(live, begin, deadline)
+
+    def _start_pods(self, live: LiveJob, begin: int, deadline: int | None) -> None:
+        startup = live.timed.startup
         if startup is None:
             startup = max((self.timing.startup.get(use.flavor_resource[0], 0) for use in live.uses), default=0)
-        live.ready_at = admitted + startup
-        if pods_ready is not None and startup > pods_ready.timeout_seconds:
-            self._plan(admitted + pods_ready.timeout_seconds, _Kind.NOT_READY, live)
+        live.ready_at = begin + startup
+        if deadline is not None and live.ready_at > deadline:
+            self._plan(deadline, _Kind.NOT_READY, live)
         else:
             self._plan(live.ready_at + live.remaining, _Kind.FINISHED, live)
+
+    def _change_machines(self, time: int, number: int, *, is_failure: bool) -> None:
+        """Machines fail: the jobs on them begin again at their last checkpoint, elsewhere or later. Or they return."""
+        assert self.machines is not None
+        if not is_failure:
+            self.machines.repair(number)
+        else:
+            back = time + self.machines.outages[number].seconds
+            heapq.heappush(self.coming, (back, _Kind.REPAIRED, number, "", number))
+            for live in self.machines.fail(number):
+                self.time = time  # an outage that nobody notices is no end of the run
+                self._restart(live)
+        self._use_free_machines(time)
+
+    def _restart(self, live: LiveJob) -> None:
+        uses, ready = live.uses, self.timing.pods_ready
+        self._give_back(live, NODE_FAILED)
+        live.uses, live.held_since = uses, self.time
+        self.observer.took_quota(self.time, live)
+        limit = ready and (ready.timeout_seconds if ready.recovery_seconds is None else ready.recovery_seconds)
+        self._run_pods(live, self.time + EVICTION_SECONDS, self.time + limit if limit else None)
+
+    def _use_free_machines(self, time: int) -> None:
+        """Start the pods that waited for machines and have them now."""
+        for live, begin, deadline in self.machines.take_from_line() if self.machines is not None else ():
+            self.time = time
+            live.version += 1
+            self._start_pods(live, max(begin, time), deadline)
 
     def _give_back(self, live: LiveJob, reason: str) -> None:
         """Note that a job no longer has quota, and what it worked since its last checkpoint in vain."""
@@ -285,14 +260,15 @@ class _TimedRun:
             return
         ready_at = self.time if live.ready_at is None else min(live.ready_at, self.time)
         worked = self.time - ready_at
-        kept = _kept(live, worked) if reason else worked
+        kept, checkpoint = worked, live.timed.checkpoint
+        if reason:  # what the last checkpoint holds; checkpoints count from the job's beginning
+            done = live.timed.seconds - live.remaining
+            kept = (done + worked) // checkpoint * checkpoint - done if checkpoint else 0
         self.observer.gave_quota_back(self.time, live, Stint(ready_at - live.held_since, kept, worked - kept, reason))
         live.remaining -= kept
         live.version += 1
         live.uses, live.held_since, live.ready_at = (), None, None
-
-
-def _kept(live: LiveJob, worked: int) -> int:
-    """Return how much of the work of this run the last checkpoint holds; checkpoints count from the job's beginning."""
-    checkpoint, done = live.timed.checkpoint, live.timed.seconds - live.remaining
-    return (done + worked) // checkpoint * checkpoint - done if checkpoint else 0
+        if self.machines is not None:
+            self.machines.release(live)
+            if reason != NODE_FAILED:
+                self._use_free_machines(self.time)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from berth.plan.configuration import PodsReadyPlan
-from berth.simulator.scheduler.model import Job
+from berth.simulator.scheduler.model import FlavorResource, Job
 
 
 class TimedJob(Struct, frozen=True, kw_only=True):
@@ -31,6 +31,24 @@ class Trace(Struct, frozen=True, kw_only=True):
     began: int | None = None
 
 
+class Outage(Struct, frozen=True, kw_only=True):
+    """Machines that fail at second `time`, and are back after `seconds`.
+
+    `machines` has one entry for each: its flavor and resource, and how much of that it has.
+    """
+
+    time: int
+    seconds: int
+    machines: tuple[tuple[FlavorResource, int], ...]
+
+
+class Outages(Struct, frozen=True):
+    """All that fails in a run, and what the machines of each flavor have together while none has failed."""
+
+    capacity: Mapping[FlavorResource, int]
+    outages: tuple[Outage, ...]
+
+
 class Timing(Struct, frozen=True, kw_only=True):
     """What takes time besides the work of jobs.
 
@@ -42,3 +60,5 @@ class Timing(Struct, frozen=True, kw_only=True):
     provisioning: Mapping[str, int] = field(default_factory=dict[str, int])
     pods_ready: PodsReadyPlan | None = None
     """When Kueue evicts a job whose pods are not ready, and when it returns; None is never."""
+    outages: Outages | None = None
+    """Machines that fail; None: none do, and quota alone decides."""

@@ -49,7 +49,10 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
     if error["type"] == "extra_forbidden":
         return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(path, root, error["input"]))
     if error["type"] == "string_type":
-        return Problem(Severity.FAULT, "bad-type", path, _not_a_string(error, path, root))
+        rule = _rule_at(path, root)
+        expected, remedy = _expected_text(error["input"], path, rule)
+        message = _wrong_type(expected)(error, path) + (remedy or _several(error["input"], path, rule, root))
+        return Problem(Severity.FAULT, "bad-type", path, message)
     if (expected := COLLECTION_NOUNS.get(error["type"])) is not None:
         message = _wrong_type(expected)(error, path) + (
             _cluster(error["input"]) or collection_remedy(error, path, root)
@@ -125,12 +128,6 @@ def _written_example(path: FieldPath) -> str:
     if isinstance(path[-1], int):
         return value or "a value"
     return f"{path[-1]}: {value}" if value else str(path[-1])
-
-
-def _not_a_string(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
-    rule = _rule_at(path, root)
-    expected, remedy = _expected_text(error["input"], path, rule)
-    return _wrong_type(expected)(error, path) + (remedy or _several(error["input"], path, rule, root))
 
 
 def _of_resource_path(value: object, path: FieldPath, root: type[Model]) -> str:

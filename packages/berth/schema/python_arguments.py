@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from berth.parts.spelling import to_snake
+from berth.names import to_snake
 from berth.spec.sentences import models
 from berth.yaml_loader import load_table
 from packages.berth.schema.generate import NAME, SchemaGenerator

@@ -141,6 +141,23 @@ def test_no_release_is_left_out_between_two_others(name: str) -> None:
     assert gaps(RELEASES[name]) == []
 
 
+MERGED = ROOT / "berth/jobs/kinds.yaml"
+"""The one table with merge keys, which PyYAML reads."""
+
+
+@pytest.mark.parametrize("file", sorted(each for each in (ROOT / "berth").rglob("*.yaml") if each != MERGED))
+def test_a_table_reads_as_pyyaml_reads_it_except_for_days(file: Path) -> None:
+    """The reader of tables follows YAML 1.2, and people read them as the YAML of stack files: `on`, `010` or `<<`."""
+    assert load_table(file) == yaml.load(file.read_text(encoding="utf-8"), _WithoutDays)
+
+
+class _WithoutDays(yaml.CSafeLoader):
+    """PyYAML's loader, to which a day is text."""
+
+
+_WithoutDays.add_constructor("tag:yaml.org,2002:timestamp", yaml.CSafeLoader.construct_yaml_str)
+
+
 def test_a_release_that_is_left_out_is_named() -> None:
     assert gaps(["1.33", "1.36"]) == ["1.34", "1.35"]
     assert gaps(["0.9", "0.10", "0.12"]) == ["0.11"]

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from berth.diagnostics import Problem, Severity
-from berth.names import to_camel
+from berth.names import to_camel, to_snake
 from berth.parts.cluster import plan_cluster, plan_cluster_with_machines
 from berth.parts.context import distinct_faults
 from berth.parts.node_pool import NodePoolPart, plan_node_pool
 from berth.parts.queues import plan_queues
 from berth.parts.reservation import plan_reservation
-from berth.parts.spelling import in_python, to_snake, with_stack_file_keys
+from berth.parts.spelling import in_python, with_stack_file_keys
 from berth.parts.team import plan_team
 from berth.spec.fleet import FleetSpec
 from berth.spec.machines.pools import PoolSpec

@@ -21,9 +21,10 @@ from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.figures import Accountant, averages, percentile, size_class
 from berth.simulator.timed.generator import generate_trace
+from berth.simulator.timed.live_jobs import LiveJob, RunEnd, Stint
 from berth.simulator.timed.read_trace import TraceReader
 from berth.simulator.timed.summary import simulate_trace
-from berth.simulator.timed.timed_run import LiveJob, RunEnd, Stint, run_trace
+from berth.simulator.timed.timed_run import run_trace
 from berth.simulator.timed.trace import TimedJob, Timing
 from tests.berth.simulator.setups import ANY, GPU, LOWER_PRIORITY, cohort, queue, quota
 from tests.stack_files import ROOT
