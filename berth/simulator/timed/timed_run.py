@@ -235,7 +235,7 @@ class _TimedRun:
             back = time + self.machines.outages[number].seconds
             heapq.heappush(self.coming, (back, _Kind.REPAIRED, number, "", number))
             for live in self.machines.fail(number):
-                self.time = time  # an outage that nobody notices is no end of the run
+                self._set_time(time)  # an outage that nobody notices is no end of the run
                 self._restart(live)
         self._use_free_machines(time)
 
@@ -250,7 +250,7 @@ class _TimedRun:
     def _use_free_machines(self, time: int) -> None:
         """Start the pods that waited for machines and have them now."""
         for live, begin, deadline in self.machines.take_from_line() if self.machines is not None else ():
-            self.time = time
+            self._set_time(time)
             live.version += 1
             self._start_pods(live, max(begin, time), deadline)
 
