@@ -10,7 +10,7 @@ import pulumi_gcp as gcp
 from msgspec import Struct
 
 from berth.plan.existing import ExistingGkeClusterPlan
-from berth.rules.gke.live_cluster import LiveCluster
+from berth.rules.gke.live_cluster import CHECKPOINTING, LiveCluster
 from components.gke.kubeconfig import kubeconfig
 
 T = TypeVar("T")
@@ -78,10 +78,26 @@ def _live_cluster(result: gcp.container.GetClusterResult) -> LiveCluster:
         dns_endpoint=dns is not None and bool(dns.allow_external_traffic),
         secret_manager=bool(secrets and secrets.enabled),
         managed_prometheus=bool(result.enable_autopilot or (prometheus and prometheus.enabled)),
+        add_ons=_add_ons(result),
         node_accounts={
             each.name: each.node_configs[0].service_account for each in result.node_pools or () if each.node_configs
         },
     )
+
+
+def _add_ons(result: gcp.container.GetClusterResult) -> tuple[str, ...] | None:
+    """Return the add-ons for volumes that are on, by the words of the stack file; None if the answer has none."""
+    add_ons = _first(result.addons_configs)
+    if add_ons is None:
+        return None
+    blocks = {
+        "gcs-fuse": add_ons.gcs_fuse_csi_driver_configs,
+        "filestore": add_ons.gcp_filestore_csi_driver_configs,
+        "parallelstore": add_ons.parallelstore_csi_driver_configs,
+        "lustre": add_ons.lustre_csi_driver_configs,
+        CHECKPOINTING: add_ons.high_scale_checkpointing_configs,
+    }
+    return tuple(name for name, block in blocks.items() if (first := _first(block)) is not None and first.enabled)
 
 
 def _first(blocks: Sequence[T] | None) -> T | None:

@@ -55,13 +55,17 @@ def cluster_section(inventory: ClusterInventory, stack: str, not_adopted: list[N
     entry |= _maintenance_section(cluster_answer)
     key = value_at(cluster_answer, "databaseEncryption.keyName")
     entry |= {"databaseEncryption": {"keyName": key}} if key else {}
-    drivers = [driver for key, driver in _DRIVERS.items() if value_at(cluster_answer, f"addonsConfig.{key}.enabled")]
-    drivers = [driver for driver in drivers if not (inventory.is_autopilot and driver in _AUTOPILOT_DRIVERS)]
-    entry |= {"storageDrivers": drivers} if drivers else {}
-    entry |= _checkpointing(inventory, not_adopted)
+    entry |= add_ons(inventory, not_adopted)
     uses_gpudirect = any(value_at(each, "networkConfig.additionalNodeNetworkConfigs") for each in inventory.node_pools)
     multi_networking = value_at(cluster_answer, "networkConfig.enableMultiNetworking") and not uses_gpudirect
     return entry | ({"multiNetworking": True} if multi_networking else {})
+
+
+def add_ons(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> StackEntry:
+    """Return what the cluster's add-ons let pods mount: storage drivers, and multi-tier checkpointing."""
+    drivers = [driver for key, driver in _DRIVERS.items() if value_at(inventory.cluster, f"addonsConfig.{key}.enabled")]
+    drivers = [driver for driver in drivers if not (inventory.is_autopilot and driver in _AUTOPILOT_DRIVERS)]
+    return {**({"storageDrivers": drivers} if drivers else {}), **_checkpointing(inventory, not_adopted)}
 
 
 def _checkpointing(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> StackEntry:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from berth.adopt.api_objects import StackEntry, list_at, mapping_at, value_at
-from berth.adopt.clusters import provisioning_section
+from berth.adopt.api_objects import NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.clusters import add_ons, provisioning_section
 from berth.adopt.google.monitoring import kept_monitoring
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.queues import pods_of_nodes
@@ -29,7 +29,7 @@ _LIMITS = ("cpu", "memory", "accelerators")
 """Keys of node auto-provisioning that state what the cluster has."""
 
 
-def kept_cluster_fleet(inventory: ClusterInventory, fleet: StackEntry) -> StackEntry:
+def kept_cluster_fleet(inventory: ClusterInventory, fleet: StackEntry, not_adopted: list[NotAdopted]) -> StackEntry:
     """Return the fleet in an existing GKE cluster, whose settings are stated as they are."""
     answer = inventory.cluster
     ranges = mapping_at(answer, "ipAllocationPolicy")
@@ -45,6 +45,7 @@ def kept_cluster_fleet(inventory: ClusterInventory, fleet: StackEntry) -> StackE
         "serviceRangeName": ranges.get("servicesSecondaryRangeName"),
     }
     cluster: StackEntry = {"existing": existing, **_mode_and_zones(inventory), **_releases(inventory)}
+    cluster |= add_ons(inventory, not_adopted)
     if network := {key: name for key, name in names.items() if name}:
         cluster["network"] = network
     for key, section in provisioning_section(inventory).items():

@@ -75,7 +75,7 @@ def adopt(inventory: ClusterInventory, stack: str, kept: Collection[str] = ()) -
     if inventory.context is not None:
         fleet = existing_cluster_fleet(inventory, fleet, inventory.context, not_adopted)
     if inventory.keeps_cluster:
-        fleet = kept_cluster_fleet(inventory, fleet)
+        fleet = kept_cluster_fleet(inventory, fleet, not_adopted)
     return AdoptedFleet(fleet, tuple(not_adopted))
 
 

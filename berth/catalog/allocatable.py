@@ -8,6 +8,7 @@ use some of the rest, so this is an upper bound; `certain_allocatable` is a lowe
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import Final
 
 from msgspec import Struct
@@ -66,6 +67,7 @@ def allocatable(machine_type: str) -> Allocatable | None:
     return node_allocatable(cores, gib)
 
 
+@cache  # machines have few sizes
 def node_allocatable(
     cores: int,
     gib: float,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 
 from berth.manifests.quantities import quantity
@@ -23,7 +24,12 @@ def parse_quantity(resource: str, text: object) -> int | None:
     if isinstance(text, bool) or not isinstance(text, int | float | str):
         return None
     written = str(text)
-    match = _QUANTITY.fullmatch(written) if len(written) <= _MAX_LENGTH else None
+    return _whole(written, 1000 if resource == "cpu" else 1) if len(written) <= _MAX_LENGTH else None
+
+
+@lru_cache(maxsize=4096)  # jobs have few different quantities, which every check reads again
+def _whole(written: str, parts: int) -> int | None:
+    match = _QUANTITY.fullmatch(written)
     if match is None or match[1] == "-":
         return None
     suffix = match[3] or ""
@@ -31,8 +37,7 @@ def parse_quantity(resource: str, text: object) -> int | None:
         factor = Fraction(1 << _BINARY[suffix])
     else:
         factor = Fraction(10) ** (_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
-    value = Fraction(match[2]) * factor
-    number = ceil(value * 1000 if resource == "cpu" else value)
+    number = ceil(Fraction(match[2]) * factor * parts)
     return number if number < 2**63 else None
 
 

@@ -10,7 +10,10 @@ jobs and Kueue have them everywhere (Kubernetes docs: "Validating Admission Poli
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
+
+import msgspec
 
 from berth.manifests.rules import (
     affinity,
@@ -42,8 +45,14 @@ API: Final = "admissionregistration.k8s.io/v1"
 _TEAM_NAMESPACES: Final[Manifest] = {"matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
 
 
-def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
+def admission_policies(plan: PoliciesPlan) -> tuple[tuple[str, Manifest], ...]:
     """Return the name in the Pulumi program and the manifest of every policy, each followed by its bindings."""
+    return _manifests(msgspec.json.encode(plan))
+
+
+@lru_cache(maxsize=16)  # both sides of a diff and all clusters of an owner have the same, and they are long
+def _manifests(encoded: bytes) -> tuple[tuple[str, Manifest], ...]:
+    plan = msgspec.json.decode(encoded, type=PoliciesPlan)
     manifests: list[tuple[str, Manifest]] = []
     for policy in objects(plan):
         name = object_name(policy)
@@ -54,7 +63,7 @@ def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
         if plan.shared_namespaces and policy.in_shared:
             shared = _labelled("kubernetes.io/metadata.name", plan.shared_namespaces)
             manifests.append((f"{policy.name}-shared-binding", _binding(f"{name}-shared", name, shared, actions)))
-    return manifests
+    return tuple(manifests)
 
 
 def object_name(policy: AdmissionPolicy) -> str:

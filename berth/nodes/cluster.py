@@ -8,18 +8,20 @@ from typing import Any
 
 from berth import catalog
 from berth.nodes.sources import NodeSource
+from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import CheckpointingPlan, ClusterPlan
 from berth.yaml_loader import load_table
 
 
 def storage_drivers(plan: FleetPlan) -> tuple[str, ...]:
-    """Return the names of the CSIDrivers of a cluster that Berth creates; empty for an existing one."""
+    """Return the names of the CSIDrivers of a GKE cluster, of an existing one those that the stack file states."""
     cluster = plan.cluster
-    if not isinstance(cluster, ClusterPlan):
+    if isinstance(cluster, ExistingClusterPlan):
         return ()
     table = _table()["storage_drivers"]
-    addons = {"secret-manager": cluster.secret_manager, "checkpointing": cluster.checkpointing is not None}
+    secrets = isinstance(cluster, ClusterPlan) and cluster.secret_manager
+    addons = {"secret-manager": secrets, "checkpointing": cluster.checkpointing is not None}
     added = [*cluster.storage_drivers, *(name for name, is_on in addons.items() if is_on)]
     always = [name for name, row in table.items() if cluster.mode in row.get("always", ())]
     return tuple(sorted({table[name]["name"] for name in (*always, *added)}))
@@ -27,7 +29,7 @@ def storage_drivers(plan: FleetPlan) -> tuple[str, ...]:
 
 def checkpointing_of(plan: FleetPlan, machine_type: str) -> CheckpointingPlan | None:
     """Return the multi-tier checkpointing of nodes of a machine type; None if they have no volume for it."""
-    settings = plan.cluster.checkpointing if isinstance(plan.cluster, ClusterPlan) else None
+    settings = None if isinstance(plan.cluster, ExistingClusterPlan) else plan.cluster.checkpointing
     same = settings is not None and settings.machine_type == machine_type
     return settings if same else None
 

@@ -143,14 +143,18 @@ def _of_machines_left(plan: FleetPlan, loss: FlavorLoss) -> Iterator[str]:
     if loss.spare:
         yield f"{flavor.name}: {loss.spare} {flavor.noun} are spare: nobody is guaranteed them, and jobs start there."
     elif loss.missing:
+        running = "Jobs on those left keep running; those that lost pods wait." if loss.after else "Its jobs wait."
+        yield f"{flavor.name}: no machine is spare, and {loss.missing} guaranteed {flavor.noun} have none. {running}"
+    ready = [f"{team.name}/{each.name}" for team in plan.teams for each in team.buffers if each.flavor == flavor.name]
+    if ready and loss.after:
         yield (
-            f"{flavor.name}: no machine is spare, and {loss.missing} guaranteed {flavor.noun} have none. Jobs that run "
-            "elsewhere keep running; those that lost pods wait."
+            f"{flavor.name}: pods that lost their node start at once where {', '.join(ready)} keep room, if it "
+            "is not in use."
         )
     reclaiming = [
         replace(each, flavors=())
         for each in preemption_rules(plan)
-        if each.rule == "reclaimWithinCohort" and flavor.name in each.flavors and loss.missing
+        if each.rule == "reclaimWithinCohort" and flavor.name in each.flavors and loss.missing and loss.after
     ]
     yield from (f"{flavor.name}: {text}, who pay first." for text in describe_rules(reclaiming))
     others = {entry.flavor for queue in queues for entry in queue.flavors} - {flavor.name}

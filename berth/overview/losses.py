@@ -17,9 +17,10 @@ from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan
 
 Verdict = Literal["holds", "may break", "breaks"]
-_COUNTED = re.compile(r"([0-9]{1,9}) +(nodes?|slices?) +of +(\S+)")
-_NAMED = re.compile(r"(zone|pool|slice)=(\S+)")
-FORMS = "'2 nodes of POOL', '2 slices of POOL', slice=POOL, pool=POOL or zone=ZONE"
+_NODE, _SLICE = "node|host|machine", "slice|sub-?block"
+_COUNTED = re.compile(rf"([0-9]{{1,9}}|an?|one) +({_NODE}|{_SLICE})s? +of +(\S+)", re.IGNORECASE)
+_NAMED = re.compile(rf"(zone|pool|domain|reservation|worker|{_NODE}|{_SLICE}) *= *(\S+)", re.IGNORECASE)
+FORMS = "'2 nodes of POOL', '2 slices of POOL', or node, slice or pool=POOL, reservation=NAME, worker=NAME, zone=ZONE"
 
 
 class LossError(Exception):
@@ -76,16 +77,11 @@ def losses_of(plan: FleetPlan, written: Iterable[str]) -> Losses:
     nodes, slices, unknown = Counter[str](), Counter[str](), set[str]()
     zones = set[str]()
     for text in (part.strip() for each in written for part in each.split(",")):
-        if (named := _NAMED.fullmatch(text)) and named[1] == "zone":
-            zones.add(_known_zone(plan, named[2]))
-        elif named:
-            pool = _known_pool(plan, named[2])
-            if named[1] == "pool":
-                _add_part(nodes, slices, pool, 1, 1)
-            else:
-                _add_slices(slices, pool, 1)
+        if named := _NAMED.fullmatch(text):
+            _add_named(plan, nodes, slices, zones, named[1].lower(), named[2])
         elif counted := _COUNTED.fullmatch(text):
-            _add_counted(nodes, slices, _known_pool(plan, counted[3]), counted[2], int(counted[1]))
+            number = int(counted[1]) if counted[1].isdigit() else 1
+            _add_counted(nodes, slices, _known_pool(plan, counted[3]), counted[2].lower(), number)
         else:
             raise LossError(f"'{text}' is no loss; write {FORMS}")
     for pool in plan.pools if zones else ():
@@ -98,8 +94,43 @@ def losses_of(plan: FleetPlan, written: Iterable[str]) -> Losses:
     return Losses(pools, flavors, tuple(_guarantees(plan, flavors)), tuple(sorted(unknown)))
 
 
+def _add_named(
+    plan: FleetPlan, nodes: Counter[str], slices: Counter[str], zones: set[str], what: str, name: str
+) -> None:
+    """Add one thing of a kind, by name: a zone, a node or slice of a pool, or all of several pools."""
+    if what == "zone":
+        zones.add(_known_zone(plan, name))
+    elif what in ("pool", "domain"):
+        _add_part(nodes, slices, _known_pool(plan, name), 1, 1)
+    elif what in ("reservation", "worker"):
+        for pool in _pools_of(plan, what, name):
+            _add_part(nodes, slices, pool, 1, 1)
+    else:
+        _add_counted(nodes, slices, _known_pool(plan, name), what, 1)
+
+
+def _pools_of(plan: FleetPlan, what: str, name: str) -> list[PoolPlan]:
+    """Return the pools of a reservation, or of a worker."""
+    keys = {held.name: held.key for held in plan.held}
+    of_pool = {
+        pool.name: keys.get(pool.reservation or "", pool.reservation) if what == "reservation" else pool.worker
+        for pool in plan.pools
+    }
+    name = keys.get(name, name)
+    known = sorted({each for each in of_pool.values() if each is not None})
+    if name not in known:
+        others = did_you_mean(name, known) or (f"; write one of {join_quoted(known)}" if known else "")
+        raise LossError(f"no pool has machines of {what} '{name}'{others}")
+    return [pool for pool in plan.pools if of_pool[pool.name] == name and pool.nodes.max]
+
+
 def _known_pool(plan: FleetPlan, name: str) -> PoolPlan:
     pools = {pool.name: pool for pool in plan.pools}
+    members = next((flavor.pools for flavor in plan.flavors if flavor.name == name and name not in pools), ())
+    if len(members) == 1:
+        name = members[0]
+    elif members:
+        raise LossError(f"'{name}' is a flavor; write one of its pools {join_quoted(sorted(members))}")
     if name not in pools:
         raise LossError(
             f"no pool '{name}'{did_you_mean(name, pools) or f'; write one of {join_quoted(sorted(pools))}'}"
@@ -119,8 +150,8 @@ def _known_zone(plan: FleetPlan, name: str) -> str:
 
 def _add_counted(nodes: Counter[str], slices: Counter[str], pool: PoolPlan, unit: str, number: int) -> None:
     if not number:
-        raise LossError(f"'0 {unit} of {pool.name}' loses nothing; write 1 or more")
-    if unit.startswith("slice"):
+        raise LossError(f"'0 {unit}s of {pool.name}' loses nothing; write 1 or more")
+    if re.fullmatch(_SLICE, unit):
         _add_slices(slices, pool, number)
         return
     nodes[pool.name] += number

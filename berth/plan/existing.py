@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from msgspec import Struct, field
 
-from berth.plan.gke import AutoProvisioningPlan, ClusterPlan, ServiceAccountPlan
+from berth.plan.gke import AutoProvisioningPlan, CheckpointingPlan, ClusterPlan, ServiceAccountPlan
 
 
 class ExistingClusterPlan(Struct, frozen=True, kw_only=True):
@@ -54,6 +54,8 @@ class ExistingGkeClusterPlan(Struct, frozen=True, kw_only=True):
     confidential_nodes: str | None = None
     dns_endpoint: bool | None = None
     security_group: str | None = None
+    storage_drivers: tuple[str, ...] = ()
+    checkpointing: CheckpointingPlan | None = None
     needs: Mapping[str, str] = field(default_factory=dict[str, str])
     node_service_account: ServiceAccountPlan | None = None
 

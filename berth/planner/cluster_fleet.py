@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.catalog import Machine
 from berth.plan.allowances import AllowancesPlan
+from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import CHECKPOINT_DRIVER
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
@@ -103,7 +105,9 @@ def plan_cluster_fleet(
     class_plans = tuple(
         compute_classes.class_plan(context, each, account) for each in machines.compute_classes.values()
     )
-    checkpointing = None if existing_cluster else checkpointing_plan(context, planned_pools, class_plans)
+    checkpointing = None if context.only_connects else checkpointing_plan(context, planned_pools, class_plans)
+    if isinstance(existing_cluster, ExistingGkeClusterPlan):
+        existing_cluster = replace(existing_cluster, checkpointing=checkpointing)
     return FleetPlan(
         stack=context.stack,
         project=context.spec.project,

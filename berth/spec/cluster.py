@@ -247,9 +247,10 @@ class ClusterParts(Model):
     maintenance: MaintenanceSpec | None = None
     """When GKE may upgrade, and when not, in UTC. GKE requires 48 hours in 92 days, in windows of at least 4 hours."""
     storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore", "lustre"]] = ()
-    """CSI drivers that GKE installs."""
+    """CSI drivers that GKE installs. Of an existing cluster they state what it has."""
     checkpointing: CheckpointingSpec | None = None
-    """Multi-tier checkpointing of JobSets (docs/checkpointing.md). Without it the add-on is off."""
+    """Multi-tier checkpointing of JobSets (docs/checkpointing.md). Without it the add-on is off. Of an existing cluster
+    it states what the owner set up."""
     image_streaming: bool = True
     """Start containers before their image is complete."""
     multi_networking: bool = False

@@ -16,6 +16,8 @@ _MOST_STATES: Final = 400
 """Most sets of windows that are planned one by one."""
 _IN_TIME: Final = ("guarantee-without-machines", "window-empty")
 """Warnings that are about an instant."""
+_AT_ALL_TIMES: Final = ("borrow-limit", "needless-oversubscription", "unpromised", "unreachable-limit")
+"""Warnings of what has no use, right only if it has none at any instant: idle machines may be for a window."""
 
 
 def at_every_instant(
@@ -44,7 +46,13 @@ def at_every_instant(
         with at_instant(state.start):
             by_state.append((state, problems if state is states[0] else plan_again()))
     common = set(problems).intersection(*(each for _, each in by_state))
-    kept = [each for each in problems if each in common or not _is_in_time(each)]
+    always = set.intersection(*({(each.code, each.path) for each in found} for _, found in by_state))
+    kept = [
+        each
+        for each in problems
+        if each in common
+        or not (_is_in_time(each) or (each.code in _AT_ALL_TIMES and (each.code, each.path) not in always))
+    ]
     return (*kept, *_dated(by_state, common))
 
 

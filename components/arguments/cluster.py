@@ -85,7 +85,7 @@ class ClusterArgs(ComponentArguments):
     shielded_nodes: bool | None = None
     """Verify the identity of nodes. Default: `true`."""
     storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore", "lustre"]] | None = None
-    """CSI drivers that GKE installs."""
+    """CSI drivers that GKE installs. Of an existing cluster they state what it has."""
     version: str | None = None
     """Version of the control plane, in quotes. Berth compares it with what pools need, and without it `berth plan`
     notes its assumption. A new cluster is created with it: a minor version such as `"1.35"` means its newest patch, and

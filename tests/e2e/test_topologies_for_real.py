@@ -173,13 +173,19 @@ def test_a_shape_that_does_not_fit_is_not_placed(ironwood: Cluster, tmp_path: Pa
         remove(ironwood, "pretraining")
 
 
-@pytest.mark.parametrize(("count", "fits"), [(2, True), (18, True), (19, False), (36, False)])
-def test_a_job_has_one_nvlink_domain_or_none(gb200: Cluster, tmp_path: Path, count: int, *, fits: bool) -> None:
-    job = job_of("gb200", "llm", "train", "--pods", "2", "--name", "domain")
+def in_one_domain(team: str, name: str, count: int) -> dict[str, Any]:
+    """Return a job of so many nodes of one NVLink domain, without devices that simulated nodes do not have."""
+    job = job_of("gb200", team, "train", "--pods", "2", "--name", name)
     job["spec"] |= {"parallelism": count, "completions": count}
     spec = job["spec"]["template"]["spec"]
-    spec.pop("resourceClaims", None)  # devices that simulated nodes do not have
+    spec.pop("resourceClaims", None)
     spec["containers"][0]["resources"].pop("claims", None)
+    return job
+
+
+@pytest.mark.parametrize(("count", "fits"), [(2, True), (18, True), (19, False), (36, False)])
+def test_a_job_has_one_nvlink_domain_or_none(gb200: Cluster, tmp_path: Path, count: int, *, fits: bool) -> None:
+    job = in_one_domain("llm", "domain", count)
     assert lint(tmp_path, "gb200", job) is fits
     gb200.kubectl("create", "-f", "-", given=yaml.safe_dump(job))
     try:
@@ -196,3 +202,51 @@ def test_a_job_has_one_nvlink_domain_or_none(gb200: Cluster, tmp_path: Path, cou
             assert len({labels[each][DOMAIN] for each in names}) == 1
     finally:
         remove(gb200, "llm")
+
+
+@pytest.mark.parametrize(("count", "fits"), [(9, True), (10, False)])
+def test_quota_does_not_help_where_domains_are_used_in_part(
+    gb200: Cluster, tmp_path: Path, count: int, *, fits: bool
+) -> None:
+    """17 nodes of the queue's quota and 17 nodes are free, but no more than 9 of them in one domain."""
+    jobs = [
+        ("vision", in_one_domain("vision", "first", 9)),
+        ("llm", in_one_domain("llm", "single", 1)),
+        ("vision", in_one_domain("vision", "second", 9)),
+        ("llm", in_one_domain("llm", "last", count)),
+    ]
+    files = [tmp_path / f"{number}.yaml" for number in range(len(jobs))]
+    for file, (_, job) in zip(files, jobs, strict=True):
+        file.write_text(yaml.safe_dump(job), encoding="utf-8")
+    answer = json.loads(output([*BERTH, "admit", "gb200", *map(str, files), "--json"], ROOT))
+    predicted = {each["job"]: each["status"] for each in answer["unfinished"]}
+    try:
+        for number, (_, job) in enumerate(jobs, 1):
+            gb200.kubectl("create", "-f", "-", given=yaml.safe_dump(job))
+            wanted = number if fits or number < len(jobs) else number - 1
+            until(f"{wanted} jobs with a place", lambda: _reserved(gb200), lambda found, n=wanted: len(found) == n)
+        time.sleep(0 if fits else SETTLED)
+        last = next(words for job, words in _words(gb200).items() if job.startswith("job-last"))
+        assert (last[0] == "True") is fits
+        assert fits or "topology" in last[1], last
+        assert (predicted["last"] == "admitted") is fits
+    finally:
+        for namespace in ("llm", "vision"):
+            gb200.kubectl("delete", "jobs", "--all", "-n", namespace)
+        until("the workloads to be gone", lambda: _words(gb200), lambda found: not found)
+        for namespace in ("llm", "vision"):
+            until("the pods to be gone", lambda n=namespace: gb200.get("pods", "-n", n)["items"], lambda left: not left)
+
+
+def _words(cluster: Cluster) -> dict[str, tuple[str, str]]:
+    """Return whether Kueue reserved quota and places for each Workload, and its words."""
+    found: dict[str, tuple[str, str]] = {}
+    for item in cluster.get(WORKLOADS, "-A")["items"]:
+        conditions = item.get("status", {}).get("conditions", ())
+        said_of = [(each["status"], each["message"]) for each in conditions if each["type"] == "QuotaReserved"]
+        found[item["metadata"]["name"]] = said_of[0] if said_of else ("", "")
+    return found
+
+
+def _reserved(cluster: Cluster) -> list[str]:
+    return [name for name, (status, _) in _words(cluster).items() if status == "True"]

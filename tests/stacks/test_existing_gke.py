@@ -20,7 +20,7 @@ from berth.cli.preview.live_cluster import answer_function
 from berth.engine import SECRET, Preview, ProgramError, record_program, run_program
 from berth.evaluate import evaluate_values
 from berth.plan.existing import ExistingGkeClusterPlan
-from berth.plan.gke import AutoProvisioningPlan, ResourceLimit
+from berth.plan.gke import AutoProvisioningPlan, CheckpointingPlan, ResourceLimit
 from berth.rules.gke.live_cluster import LiveCluster, contradictions
 from stacks.live_cluster import look_up_cluster
 from tests.engine import both_modes
@@ -200,7 +200,9 @@ LIVE = LiveCluster(
     dns_endpoint=False,
     secret_manager=False,
     managed_prometheus=True,
+    add_ons=("gcs-fuse",),
 )
+CHECKPOINTS = CheckpointingPlan(bucket="b", machine_type="ct6e-standard-4t", memory=1, member="")
 
 
 def limits(**maxima: int) -> AutoProvisioningPlan:
@@ -228,6 +230,12 @@ def limits(**maxima: int) -> AutoProvisioningPlan:
         ({"auto_provisioning": limits(cpu=101)}, r"nodeAutoProvisioning\.cpu: '101', but .* 100; write at most 100"),
         ({"confidential_nodes": "SEV"}, r"confidentialNodes: 'SEV', but the cluster has none; remove confid"),
         ({"dns_endpoint": True}, r"dnsEndpoint: 'true', but the cluster has none; remove dnsEndpoint"),
+        ({"storage_drivers": ("gcs-fuse",)}, None),
+        (
+            {"storage_drivers": ("gcs-fuse", "lustre")},
+            r"cluster\.storageDrivers: 'lustre' is off in the cluster; ask its",
+        ),
+        ({"checkpointing": CHECKPOINTS}, r"cluster\.checkpointing: 'checkpointing' is off in the cluster"),
         ({"needs": {"multi_networking": "networking of pools a3"}}, r"networking of pools a3 need multi-networking"),
         ({"needs": {"secret_manager": "the secrets of team x"}}, r"update c --location us-east1 --enable-secret-man"),
         ({"needs": {"managed_prometheus": "monitoring"}}, None),

@@ -48,7 +48,7 @@ def fleet_plan_as_json(evaluation: Evaluation, cost: FleetCost | None = None) ->
 
 def _cluster(plan: FleetPlan) -> dict[str, Any]:
     cluster = plan.cluster
-    saved = cluster.checkpointing if isinstance(cluster, ClusterPlan) else None
+    saved = None if isinstance(cluster, ExistingClusterPlan) else cluster.checkpointing
     checkpointing = saved and {
         "bucket": saved.bucket,
         "machineType": saved.machine_type,

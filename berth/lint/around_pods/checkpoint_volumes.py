@@ -10,13 +10,14 @@ from berth.jobs.values import SourceValue, inside, items
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.machines import flavor_refusals
-from berth.plan.gke import CHECKPOINT_DRIVER, CheckpointingPlan, ClusterPlan
+from berth.plan.existing import ExistingClusterPlan
+from berth.plan.gke import CHECKPOINT_DRIVER, CheckpointingPlan
 
 
 def check_checkpoint_volumes(job: SubmittedJob) -> None:
     """Report pods that may get nodes without the driver of their volume, and jobs of which it copies nothing."""
     cluster = job.context.plan.cluster
-    settings = cluster.checkpointing if isinstance(cluster, ClusterPlan) else None
+    settings = None if isinstance(cluster, ExistingClusterPlan) else cluster.checkpointing
     if settings is None:
         return
     for pods in list_job_pods(job):

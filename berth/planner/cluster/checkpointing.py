@@ -33,7 +33,9 @@ def checkpointing_plan(
     spec = cluster.checkpointing
     if spec is None or cluster.mode == "autopilot":
         return None
-    if "gcs-fuse" not in cluster.storage_drivers and not context.is_set_aside("cluster", "storageDrivers"):
+    stated = context.cluster_exists
+    is_known = not stated and not context.is_set_aside("cluster", "storageDrivers")
+    if is_known and "gcs-fuse" not in cluster.storage_drivers:
         drivers = ", ".join(("gcs-fuse", *cluster.storage_drivers))
         message = "copies checkpoints with the Cloud Storage FUSE driver, which is off"
         context.problems.fault("checkpointing", _PATH, f"{message}; write cluster.storageDrivers: [{drivers}]")
@@ -55,7 +57,7 @@ def checkpointing_plan(
         bucket=spec.bucket,
         machine_type=spec.machine_type,
         memory=spec.in_memory_volume_size,
-        member=_member(context),
+        member="" if stated else _member(context),
         tolerations=tuple(Toleration(key=key, effect=effect) for key, effect in sorted(taints)),
     )
 

@@ -19,7 +19,7 @@ from berth.spec.cluster import ClusterSpec, ExistingClusterSpec, NetworkSpec
 _STATED = frozenset(
     {"existing", "mode", "datapath_provider", "release_channel", "version", "zones", "private_nodes", "network"}
     | {"node_auto_provisioning", "image_streaming", "multi_networking", "gpu_installers", "confidential_nodes"}
-    | {"dns_endpoint", "boot_disk_kms_key"}
+    | {"dns_endpoint", "boot_disk_kms_key", "storage_drivers", "checkpointing"}
 )
 """Fields of the cluster that state what an existing GKE cluster is, or that concern the nodes of Berth's pools."""
 _STATED_NETWORK = frozenset({"pod_range_name", "service_range_name", "accelerator_cidr_block"})
@@ -56,6 +56,7 @@ def existing_gke_cluster_plan(
         service_range=existing.service_cidr_block if "service_cidr_block" in existing.model_fields_set else None,
         confidential_nodes=spec.confidential_nodes,
         dns_endpoint=spec.dns_endpoint,
+        storage_drivers=tuple(sorted(set(spec.storage_drivers))),
         security_group=security_group(context),
         needs=_needs(context, pools),
         node_service_account=node_account_plan(context) if _uses_node_account(context, pools) else None,

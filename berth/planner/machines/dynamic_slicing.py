@@ -23,6 +23,15 @@ def check_dynamic_slicing(context: PlanningContext, pools: Mapping[str, PlannedP
         )
         context.problems.warning("no-slice-controller", ("pools", sliced[0].name, "dynamicSlicing"), message)
     for pool in sliced:
+        reservation = pool.spec.capacity.reservation
+        held = context.spec.reservations.get(reservation) if reservation else None
+        blocks = pool.hardware.slices.max if pool.hardware.slices is not None else 0
+        if held is not None and held.block is None and blocks > 1:
+            message = (
+                f"no block says that the sub-blocks of pool '{pool.name}' are in one, so whether slices of several can "
+                "be formed is unknown; write block: <name of the block>"
+            )
+            context.problems.unknown("slice-block-unknown", ("reservations", str(reservation)), message)
         fixed = [
             each.name
             for each in pools.values()

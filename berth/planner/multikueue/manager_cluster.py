@@ -17,8 +17,9 @@ from berth.plan.admission_checks import (
     MultiKueueConfigPlan,
 )
 from berth.plan.allowances import AllowancesPlan
+from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
-from berth.plan.gke import CHECKPOINT_DRIVER, ClusterPlan
+from berth.plan.gke import CHECKPOINT_DRIVER
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.plan.policies import PoliciesPlan
 from berth.planner.allowances import allowances
@@ -161,7 +162,7 @@ def plan_manager(
 def _policies(manager: FleetPlan, workers: Iterable[WorkerPlan]) -> PoliciesPlan | None:
     """Return the manager's policies, which let jobs mount what some worker has for pods of every team."""
     clusters = [each.plan.cluster for each in workers]
-    has_volume = any(isinstance(each, ClusterPlan) and each.checkpointing is not None for each in clusters)
+    has_volume = any(not isinstance(each, ExistingClusterPlan) and each.checkpointing is not None for each in clusters)
     if manager.policies is None or not has_volume:
         return manager.policies
     return replace(manager.policies, csi_drivers=(CHECKPOINT_DRIVER,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 from msgspec import Struct
@@ -17,8 +17,8 @@ class LiveCluster(Struct, frozen=True, kw_only=True):
     """What GKE answers about a cluster, in the terms of ExistingGkeClusterPlan.
 
     `limits` maps a resource of node auto-provisioning to its maximum, and is None if that is off. `pod_range_names` are
-    those of the cluster and its additional ranges. `node_accounts` maps each node pool to the service account of its
-    nodes.
+    those of the cluster and its additional ranges. `add_ons` are those for volumes of pods that are on, None if that is
+    not known. `node_accounts` maps each node pool to the service account of its nodes.
     """
 
     mode: str
@@ -37,9 +37,12 @@ class LiveCluster(Struct, frozen=True, kw_only=True):
     dns_endpoint: bool
     secret_manager: bool
     managed_prometheus: bool
+    add_ons: tuple[str, ...] | None = None
     node_accounts: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
+CHECKPOINTING: Final = "checkpointing"
+"""The add-on of multi-tier checkpointing, as the key of a cluster."""
 _STATED = {
     "mode": "mode",
     "datapath": "datapathProvider",
@@ -79,6 +82,11 @@ def _stated(plan: ExistingGkeClusterPlan, live: LiveCluster) -> Iterator[str]:
             yield _difference(key, stated, actual)
     if plan.pod_range_name and plan.pod_range_name not in live.pod_range_names:
         yield _difference("network.podRangeName", plan.pod_range_name, " or ".join(live.pod_range_names))
+    stated_add_ons = dict.fromkeys(plan.storage_drivers, "storageDrivers")
+    stated_add_ons |= {CHECKPOINTING: CHECKPOINTING} if plan.checkpointing is not None else {}
+    for name, key in stated_add_ons.items() if live.add_ons is not None else ():
+        if name not in (live.add_ons or ()):
+            yield f"cluster.{key}: '{name}' is off in the cluster; ask its owner to turn it on, or remove it"
     if plan.dns_endpoint and not live.dns_endpoint:
         yield _difference("dnsEndpoint", True, False)
 

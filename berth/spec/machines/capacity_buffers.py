@@ -17,7 +17,7 @@ Amount = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class BufferAmountSpec(Model):
-    """Amounts of what pods request. At least one of the keys."""
+    """Amounts of what a unit of a buffer requests. At least one of the keys."""
 
     accelerators: Amount | None = None
     """Number of accelerators."""
@@ -31,6 +31,10 @@ class BufferAmountSpec(Model):
         if self.accelerators is None and self.cpu is None and self.memory is None:
             raise validation_fault("missing-key", "needs an amount; write cpu: 4 or accelerators: 1")
         return self
+
+
+class BufferLimitsSpec(BufferAmountSpec):
+    """Amounts of what all units of a buffer request together. At least one of the keys."""
 
 
 class ScalableRefSpec(Model):
@@ -60,7 +64,7 @@ class CapacityBufferSpec(Model):
     """Number of units that are kept. Exactly one of `replicas`, `percentage` and, without `scalableRef`, `limits`."""
     percentage: int | None = Field(default=None, ge=1, le=10_000)
     """Units that are kept for each hundred replicas of the workload in `scalableRef`."""
-    limits: BufferAmountSpec | None = None
+    limits: BufferLimitsSpec | None = None
     """What all units together may request; without `replicas` as many units as fit."""
     unit: BufferAmountSpec | None = None
     """What one unit requests; needed for nodes without accelerators. By default the accelerators of a whole node."""

@@ -21,10 +21,15 @@ from berth.adopt.api_objects import ApiObject, value_at
 from berth.adopt.first_update import first_update_changes
 from berth.adopt.inventory import read_inventory
 from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups, with_own_keys
-from berth.cli import app
+from berth.adopt.stack_file import adopt as adopt_fleet
+from berth.adopt.stack_file import render_stack_file
+from berth.cli import app, drain
 from berth.cli.adopt.answer import adopt_inventory
+from berth.manifests.fleet import all_manifests
+from berth.nodes import fleet_nodes
+from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.gke import NodePoolPlan
+from berth.plan.gke import CHECKPOINT_DRIVER, ClusterPlan, NodePoolPlan
 from berth.yaml_loader import LOADER
 from tests.gke_answers import files
 from tests.stack_files import assert_golden, plan
@@ -319,3 +324,24 @@ def test_a_node_pool_that_no_pool_would_name_is_named_and_nothing_is_written(
         "beside it; remove it from the answers, and it stays as it is without Berth"
     ]
     assert not list(folder.glob("*multislice*"))
+
+
+def test_add_ons_of_a_kept_cluster_are_stated() -> None:
+    """Policies and lint read them: without the statement a volume of checkpoints would be refused."""
+    original = plan("ironwood")
+    inventory = read_inventory(files(original), keeps_cluster=True)
+    text = render_stack_file(adopt_fleet(inventory, "ironwood"))
+    fleet = drain.evaluate_drained(text, "ironwood").fleet_plan
+    assert isinstance(fleet, FleetPlan)
+    assert isinstance(fleet.cluster, ExistingGkeClusterPlan)
+    assert isinstance(original.cluster, ClusterPlan)
+    assert fleet.cluster.storage_drivers == original.cluster.storage_drivers
+    stated, made = fleet.cluster.checkpointing, original.cluster.checkpointing
+    assert stated is not None
+    assert made is not None
+    assert (stated.bucket, stated.machine_type, stated.memory) == (made.bucket, made.machine_type, made.memory)
+    assert fleet.policies is not None
+    assert fleet.policies.csi_drivers == (CHECKPOINT_DRIVER,)
+    kinds = {each["kind"] for each in all_manifests(fleet)}
+    assert "CheckpointConfiguration" not in kinds  # its owner has it
+    assert [group.held for group in fleet_nodes(fleet).groups] == [group.held for group in fleet_nodes(original).groups]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from tests.stack_files import ROOT
 
@@ -69,11 +70,14 @@ OTHER_REQUESTS = ("berth/simulator/", "berth/cli/", "berth/team_stack.py")
 CHECKS = ("berth/lint/", "berth/simulator/", "berth/cli/", "berth/team_stack.py", "berth/cost/", "berth/why/")
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for file in sorted((ROOT / "berth").rglob("*.py")):
-        name = file.relative_to(ROOT).as_posix()
-        if not name.startswith(("berth/placement/", "berth/jobs/")):
-            yield name, ast.parse(file.read_text(encoding="utf-8"))
+@cache
+def modules() -> Sequence[tuple[str, ast.Module]]:
+    files = {file.relative_to(ROOT).as_posix(): file for file in sorted((ROOT / "berth").rglob("*.py"))}
+    return [
+        (name, ast.parse(file.read_text(encoding="utf-8")))
+        for name, file in files.items()
+        if not name.startswith(("berth/placement/", "berth/jobs/"))
+    ]
 
 
 def test_only_listed_modules_read_what_decides_about_placement() -> None:

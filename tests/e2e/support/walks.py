@@ -53,11 +53,17 @@ def deployed(cluster: Cluster, stack: str) -> Generator[None]:
         for namespace in made | {"default"}:
             cluster.kubectl("delete", "jobsets.jobset.x-k8s.io,jobs", "--all", "-n", namespace)
             cluster.kubectl("delete", WORKLOADS, "--all", "-n", namespace)
-        until("the pods to be gone", lambda: _names(cluster, "pods", "-A"), lambda left: not left)
+        until("the pods to be gone", lambda: _pods_of_jobs(cluster), lambda left: not left)
         cluster.kubectl("delete", "-f", "-", "--ignore-not-found", "--wait=false", given=given)
         cluster.kubectl("delete", "nodes", "-l", "berth.dev/simulated=true", "--ignore-not-found")
         until("the queues to be gone", cluster.queues, lambda left: not left)
         until("the namespaces to be gone", lambda: _names(cluster, "namespaces") & made, lambda left: not left)
+
+
+def _pods_of_jobs(cluster: Cluster) -> set[str]:
+    """Return the names of the pods that are not those of DaemonSets, which go with their nodes."""
+    owned = ((each, each["metadata"].get("ownerReferences", ())) for each in cluster.get("pods", "-A")["items"])
+    return {each["metadata"]["name"] for each, owners in owned if all(one["kind"] != "DaemonSet" for one in owners)}
 
 
 def _names(cluster: Cluster, *words: str) -> set[str]:

@@ -105,6 +105,9 @@ def test_losing_everything_leaves_nothing(stack: str) -> None:
         ("7 nodes of v5e", "'7 nodes of v5e' are more than it can have; write at most 6"),
         ("4 slices of v5e", "'4 slices of v5e' are more than it can have; write at most 3"),
         ("zone=us-central1-z", "no pool has nodes in zone 'us-central1-z'; write one of 'us-central1-a'"),
+        ("reservation=l5", "no pool has machines of reservation 'l5'; write one of 'l4'"),
+        ("worker=east", "no pool has machines of worker 'east'"),
+        ("1 sub-block of l4-spot", "pool 'l4-spot' has no slices; write '1 node of l4-spot'"),
         ("zone=", "'zone=' is no loss; write "),
         ("half of v5e", "'half of v5e' is no loss; write "),
         ("-1 nodes of v5e", "'-1 nodes of v5e' is no loss; write "),
@@ -130,3 +133,26 @@ def test_borrowers_pay_only_where_somebody_can_borrow(stack: str, loss: str, sai
     answer = CliRunner().invoke(app, ["plan", path, "--lose", loss]).stdout
     assert answer.count("from borrowers, who pay first") == said
     assert CliRunner().invoke(app, ["plan", path]).stdout.count(": none of them can borrow") == 1 - said
+
+
+@pytest.mark.parametrize(
+    ("stack", "words", "same"),
+    [
+        ("ironwood", "1 sub-block of ironwood", "1 slice of ironwood"),
+        ("ironwood", "sub-block=ironwood", "slice=ironwood"),
+        ("ironwood", "a host of ironwood", "1 node of ironwood"),
+        ("ironwood", "machine=ironwood", "1 node of ironwood"),
+        ("ironwood", "reservation=ironwood", "pool=ironwood"),
+        ("ironwood", "reservation=ironwood-all", "pool=ironwood"),
+        ("gb200", "domain=gb200-b", "pool=gb200-b"),
+        ("dev", "2 HOSTS of v5e", "2 nodes of v5e"),
+    ],
+)
+def test_a_loss_is_said_in_the_words_of_its_machines(stack: str, words: str, same: str) -> None:
+    assert lost(stack, words) == lost(stack, same)
+
+
+def test_a_worker_is_lost_with_all_its_pools() -> None:
+    answer = lost("multikueue", "worker=east")
+    assert {each["pool"].partition("/")[0] for each in answer["lost"]} == {"east"}
+    assert len(answer["lost"]) == len([each for each in plan_of("multikueue").pools if each.worker == "east"])
