@@ -27,7 +27,8 @@ OTHER_PAGES = {"1.28.7-gke.1020000", "1.31.1-gke.1146000", "1.27.7-gke.1088000",
     *("1.32.4-gke.1415000", "1.32.6-gke.1060000", "1.33.2-gke.4731000", "1.36.0-gke.2253000", "1.36.0-gke.2853000"),
 }
 """Versions that the facts do not have: from pages on auto-provisioning, MPS, reservations, monitoring components,
-secondary boot disks, GKE Sandbox, dynamic slices with Kueue, checkpoints, H4D, capacity buffers, and Cluster Toolkit's on A4X."""
+secondary boot disks, GKE Sandbox, dynamic slices with Kueue, checkpoints, H4D, capacity buffers, and Cluster Toolkit's
+on A4X."""
 
 parts = st.tuples(st.integers(1, 2), st.integers(0, 40), st.integers(0, 9), st.integers(0, 3000000))
 lengths = st.integers(2, 4)
