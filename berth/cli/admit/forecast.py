@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import re
 import time
 from collections.abc import Iterator, Sequence
 
@@ -79,7 +78,7 @@ def forecast_run(
     if any(step.kind is not StepKind.SUBMIT for step in steps):
         message = "a forecast begins with jobs, not with a scenario; write berth admit STACK JOBS --history TRACE"
         return None, [Problem(Severity.FAULT, "bad-value", ("--history",), message)]
-    trace, problems = read_timed_jobs(request.history, run.fleet, request.root, is_kueue=_is_kueue(request.history))
+    trace, problems = read_timed_jobs(request.history, run.fleet, request.root)
     if any(each.severity == Severity.FAULT for each in problems):
         return None, problems
     submitted = [step.arrival.job for step in steps if step.arrival is not None]
@@ -221,12 +220,3 @@ def _hold(each: RunningWorkload, now: float) -> Hold | None:
     since = read_time(each.reserved_at)
     seconds = 0 if since is None else max(0, int(now - since.timestamp()))
     return Hold(flavors=each.flavors, seconds=seconds, is_admitted=each.is_admitted)
-
-
-def _is_kueue(file: pathlib.Path) -> bool:
-    """Whether a file is output of kubectl, which begins with one of the keys of a list."""
-    try:
-        with file.open(encoding="utf-8") as text:
-            return re.match(r'\s*\{\s*"(apiVersion|items|kind)"', text.read(1000)) is not None
-    except (OSError, UnicodeDecodeError):
-        return False  # reading the trace says what is wrong with it

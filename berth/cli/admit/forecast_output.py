@@ -41,9 +41,10 @@ def _remarks(found: Forecasts) -> Iterator[str]:
     elif found.is_corrected:
         yield f"Corrected with {FEWEST} jobs of that history which waited, and not checked with others."
     else:
+        waited = f"only {pluralize(found.waited, 'job')}" if found.waited else "no job"
         yield (
-            f"Not checked: on these queues only {found.waited} jobs of that history wait longer than"
-            f" {format_time(SHORT)}; {FEWEST} are needed, so the interval may be too narrow."
+            f"Not checked: on these queues {waited} of that history had to wait longer than {format_time(SHORT)};"
+            f" {FEWEST} are needed, so the interval may be too narrow."
         )
     if found.left_out:
         yield f"{pluralize(found.left_out, 'job')} more wait; the last {MOST_JOBS} are forecast."

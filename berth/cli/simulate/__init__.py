@@ -91,14 +91,12 @@ def simulate_command(
             raise typer.BadParameter("with --generate, name one stack and no trace")
         typer.echo(answer.generated_trace(arguments[0], project_root(), generate, days, load), nl=False)
         return
-    *stacks, trace = arguments if from_kueue is None else [*arguments, ""]
+    stacks, trace = _stacks_and_trace(arguments, from_kueue)
     if svg is not None and (len(stacks) != 1 or with_advice):
         raise typer.BadParameter("with --svg, name one stack, without --advise")
-    if not 1 <= len(stacks) <= 2:
-        raise typer.BadParameter("write STACK TRACE, OLD NEW TRACE, or STACK --from-kueue FILE")
     request = answer.Request(
         stacks=tuple(stacks),
-        trace=pathlib.Path(trace) if from_kueue is None else from_kueue,
+        trace=trace,
         is_kueue=from_kueue is not None,
         startup=tuple(startup or ()),
         provisioning=tuple(provisioning or ()),
@@ -121,6 +119,16 @@ def simulate_command(
     print_answer(output.trace_document(result), output.trace_as_json(result) if as_json else None)
     if any(summary.looping for summary in result.summaries):
         raise typer.Exit(EXIT_FAULTS)
+
+
+def _stacks_and_trace(arguments: list[str], from_kueue: pathlib.Path | None) -> tuple[list[str], pathlib.Path]:
+    """Return the one or two stacks, and the file of the trace."""
+    if from_kueue is not None and pathlib.Path(arguments[-1]).suffix in (".csv", ".json", ".jsonl", ".tsv"):
+        raise typer.BadParameter(f"--from-kueue is the trace; remove '{arguments[-1]}'")
+    stacks = arguments if from_kueue is not None else arguments[:-1]
+    if not 1 <= len(stacks) <= 2:
+        raise typer.BadParameter("write STACK TRACE, OLD NEW TRACE, or STACK --from-kueue FILE")
+    return stacks, from_kueue or pathlib.Path(arguments[-1])
 
 
 def _advise(request: Request, bound: str, *, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -110,9 +111,9 @@ def load_run(
 def read_timed_jobs(
     file: pathlib.Path, fleet: SimulatedFleet, root: pathlib.Path, *, is_kueue: bool = False
 ) -> tuple[Trace, list[Problem]]:
-    """Return the jobs of a trace for a fleet, and its problems."""
+    """Return the jobs of a trace for a fleet, and its problems; output of kubectl is known by its content."""
     shown = display_path(file, root)
-    if is_kueue:
+    if is_kueue or _is_from_kubectl(file):
         documents, problems = read_kubectl_json(file, shown)
         trace, found = read_finished(documents, fleet) if not problems else (Trace(jobs=[]), [])
         return trace, [*problems, *(each if each.place else each.with_place(shown) for each in found)]
@@ -128,6 +129,15 @@ def read_timed_jobs(
     reader = TraceReader(fleet, shown)
     jobs = reader.read(text)
     return Trace(jobs=jobs, began=reader.began), reader.problems.entries
+
+
+def _is_from_kubectl(file: pathlib.Path) -> bool:
+    """Whether a file is output of kubectl, which begins with one of the keys of an object."""
+    try:
+        with file.open(encoding="utf-8") as text:
+            return re.match(r'\s*\{\s*"(apiVersion|items|kind)"', text.read(1000)) is not None
+    except (OSError, UnicodeDecodeError):
+        return False  # reading the trace says what is wrong with it
 
 
 def _timing(plan: FleetPlan, request: Request) -> tuple[Timing, list[Problem]]:

@@ -27,8 +27,12 @@ def read_finished(documents: Iterable[ManifestDocument], fleet: SimulatedFleet) 
     for document in documents:
         problems = Problems()
         root = document.root_value(problems)
-        for index, item in enumerate(as_list(get_nested(document.value, "items"))):
-            job = read_requested_job(root.child("items", item).child(index, item), fleet)
+        items = as_list(get_nested(document.value, "items"))
+        values = [(item, root.child("items", item).child(index, item)) for index, item in enumerate(items)]
+        if get_nested(document.value, "kind") == "Workload":  # kubectl get workload NAME
+            values = [(document.value, root)]
+        for item, value in values:
+            job = read_requested_job(value, fleet)
             times = _times(item)
             if job is None or times is None:
                 left_out += 1

@@ -387,3 +387,11 @@ def test_finished_workloads_of_a_cluster_are_a_trace(tmp_path: Path, monkeypatch
     (stack,) = value["stacks"]
     assert (stack["jobs"], stack["finished"], stack["seconds"]) == (2, 2, 70 * 60)
     assert sum(team["heldHours"] for team in stack["teams"]) == 8 * 1.5
+    as_trace = CliRunner().invoke(app, ["simulate", "dev", str(path), "--json"])
+    assert as_trace.stdout == answer.stdout  # known by its content
+    path.write_text(json.dumps({"apiVersion": "kueue.x-k8s.io/v1beta2", **items[0]}), encoding="utf-8")
+    one = json.loads(CliRunner().invoke(app, ["simulate", "dev", "--from-kueue", str(path), "--json"]).stdout)
+    assert (one["stacks"][0]["jobs"], one["problems"]) == (1, [])
+    both = CliRunner().invoke(app, ["simulate", "dev", "stacks/traces/dev.csv", "--from-kueue", str(path)])
+    assert both.exit_code == 2
+    assert "--from-kueue is the trace; remove 'stacks/traces/dev.csv'" in " ".join(both.stderr.split())
