@@ -250,11 +250,14 @@ def _in_order(entry: StackEntry) -> StackEntry:
 
 def fair_share_weight(spec: Mapping[str, Any]) -> StackEntry:
     """Return the weight under fair sharing, if it is not Kueue's default."""
-    written = value_at(spec, "fairSharing.weight")
-    milli = parse_quantity(CPU, written)
-    if milli is None or milli == 1000:
-        return {}
-    return {"fairShareWeight": milli // 1000 if milli % 1000 == 0 else milli / 1000}
+    return {} if (weight := read_weight(spec)) == 1 else {"fairShareWeight": weight}
+
+
+def read_weight(spec: Mapping[str, Any]) -> float:
+    """Return the weight of an object under fair sharing."""
+    milli = parse_quantity(CPU, value_at(spec, "fairSharing.weight"))
+    weight = 1 if milli is None else milli / 1000
+    return int(weight) if weight == int(weight) else weight
 
 
 # --- a queue ----------------------------------------------------------------------------------------------------------

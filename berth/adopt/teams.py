@@ -19,7 +19,7 @@ from berth.adopt.api_objects import (
 )
 from berth.adopt.google.identities import identity_entry
 from berth.adopt.inventory import ClusterInventory
-from berth.adopt.queues import PoolsByFlavor, queue_entry
+from berth.adopt.queues import PoolsByFlavor, queue_entry, read_weight
 from berth.names import MANAGED_BY_LABEL, TEAM_LABEL, is_dns_label, is_shared_namespace
 from berth.plan.policies import POD_PRIORITIES, SERVICE_TYPES
 from berth.spec.tenancy import ANNOTATION_KEY
@@ -68,6 +68,7 @@ def read_teams(
                 )
             )
             continue
+        entry |= _local_queue_weights(own_local_queues, namespaces)
         served_teams = sorted({namespaces[namespace_of(local_queue)] for local_queue in own_local_queues})
         local_queue_name = _local_queue_name(own_local_queues)
         if len(served_teams) > 1 or cluster_queue["spec"].get("cohortName") != cohort_of.get(served_teams[0]):
@@ -97,6 +98,20 @@ def read_teams(
     for team, cohort in cohort_of.items():
         made[team] |= {"cohort": cohort} if cohort else {}
     return {name: _in_order(entry) for name, entry in sorted(made.items())}, shared
+
+
+def _local_queue_weights(local_queues: list[ApiObject], namespaces: Mapping[str, str]) -> StackEntry:
+    """Return the weights of local queues: of a team if all of its namespaces have it, else of each namespace."""
+    by_team: dict[str, dict[str, float]] = {}
+    for each in local_queues:
+        namespace = namespace_of(each)
+        by_team.setdefault(namespaces[namespace], {})[namespace] = read_weight(mapping_at(each, "spec"))
+    weights: dict[str, float] = {}
+    for team, of_namespaces in sorted(by_team.items()):
+        is_one = len(set(of_namespaces.values())) == 1
+        weights |= {team: next(iter(of_namespaces.values()))} if is_one else of_namespaces
+    weights = {name: weight for name, weight in weights.items() if weight != 1}
+    return {"localQueueWeights": weights} if weights else {}
 
 
 def _local_queue_name(local_queues: list[ApiObject]) -> str:

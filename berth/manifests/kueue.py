@@ -96,11 +96,11 @@ def cluster_queue(plan: ClusterQueuePlan) -> Manifest:
 
 def local_queue(plan: LocalQueuePlan) -> Manifest:
     """Return a team's LocalQueue of a cluster queue."""
-    spec = {"clusterQueue": plan.cluster_queue} | _without_none(stopPolicy=plan.stop_policy)
+    spec: Manifest = {"clusterQueue": plan.cluster_queue, **_without_none(stopPolicy=plan.stop_policy)}
     manifest = _object(
         KUEUE_API, "LocalQueue", plan.name, namespace=plan.namespace, team=plan.team or None, labels=plan.labels
     )
-    return manifest | {"spec": spec}
+    return manifest | {"spec": spec | _fair_sharing(plan.fair_share_weight)}
 
 
 def admission_check(plan: AdmissionCheckPlan) -> Manifest:

@@ -140,6 +140,11 @@ def _of_nodes(loss: FlavorLoss) -> str:
 def _of_machines_left(plan: FleetPlan, loss: FlavorLoss) -> Iterator[str]:
     flavor = loss.flavor
     queues = [queue for queue in plan.cluster_queues if any(each.flavor == flavor.name for each in queue.flavors)]
+    if used := min(loss.lost, flavor.spare):
+        yield (
+            f"{flavor.name}: {used} of {flavor.spare} {flavor.noun} that are kept spare take the place of lost ones: "
+            "pods start there at once."
+        )
     if loss.spare:
         yield f"{flavor.name}: {loss.spare} {flavor.noun} are spare: nobody is guaranteed them, and jobs start there."
     elif loss.missing:

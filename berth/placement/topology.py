@@ -206,7 +206,8 @@ def _count(domain: Domain, slice_at: int, size: int) -> None:
         _count(part, slice_at, size)
     if domain.parts:
         domain.pods = sum(each.pods for each in domain.parts)
-    domain.slices = domain.pods // size if domain.level >= slice_at else sum(each.slices for each in domain.parts)
+    # Below the level of slices Kueue counts none, so that the domain with the fewest pods comes first there.
+    domain.slices = domain.pods // size if domain.level == slice_at else sum(each.slices for each in domain.parts)
 
 
 class _Search(Struct):

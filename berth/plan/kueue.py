@@ -16,6 +16,8 @@ KUEUE_NAMESPACE: Final = "kueue-system"
 CHANNEL_CLASS: Final = "compute-domain-default-channel.nvidia.com"
 """The DeviceClass of the channels to other nodes of an NVLink domain, which NVIDIA's DRA driver creates."""
 CPU: Final = "cpu"
+USAGE_BASED: Final = "UsageBasedAdmissionFairSharing"
+"""The admission mode in which local queues take turns by past use."""
 """The resource that a flavor of machines without accelerators counts, in cores; its quotas are in milli-cpu."""
 PODS: Final = "pods"
 """The resource that Kueue counts for each pod of a job, if a queue covers it; pods cannot request it."""
@@ -178,7 +180,8 @@ class QueueCheckPlan(Struct, frozen=True, kw_only=True):
 class LocalQueuePlan(Struct, frozen=True, kw_only=True):
     """A LocalQueue: the queue in a team's namespace that submits to a cluster queue.
 
-    `stop_policy` as in ClusterQueuePlan. `labels` are those of the team.
+    `stop_policy` as in ClusterQueuePlan. `labels` are those of the team. `fair_share_weight` is that of admission fair
+    sharing, as written.
     """
 
     name: str
@@ -186,6 +189,7 @@ class LocalQueuePlan(Struct, frozen=True, kw_only=True):
     cluster_queue: str
     team: str = ""
     stop_policy: str | None = None
+    fair_share_weight: float | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

@@ -94,6 +94,8 @@ def case_features(case: RecordedCase) -> Iterator[str]:
     strategies = case.get("fairSharing")
     if strategies is not None:
         yield f"fair sharing with {'both strategies' if len(strategies) > 1 else 'one strategy'}"
+    if "admissionFairSharing" in case:
+        yield "admission fair sharing"
     asked = [step["submit"].get("topology", {}) for step in case["steps"] if "submit" in step]
     if "topology" in case:
         words = {
@@ -103,9 +105,11 @@ def case_features(case: RecordedCase) -> Iterator[str]:
             "sliceSize": "slices",
         }
         yield from (f"topology, {word}" for key, word in words.items() if any(key in each for each in asked))
+        if any("evicted" in state for step in case["steps"] for state in step.get("then", {}).values()):
+            yield "topology, preemption"
     if _cohort_levels(case) > _FLAT_LEVELS:
         yield f"{_cohort_levels(case)} levels of cohorts"
-    if strategies is None and "topology" not in case:
+    if strategies is None and not {"topology", "admissionFairSharing"} & case.keys():
         yield _QUOTA
 
 

@@ -13,7 +13,7 @@ from berth.jobs.job_manifests import QUEUE_NAME, JobManifest, read_jobs
 from berth.jobs.pod_groups import NO_POD_GROUPS, PodGroups, group_name
 from berth.jobs.pod_set import PodSet
 from berth.jobs.values import SourceValue
-from berth.simulator.fleet import SimulatedFleet, is_excluded
+from berth.simulator.fleet import LocalQueueKey, SimulatedFleet, is_excluded
 from berth.simulator.scheduler.model import Job
 
 MAX_LISTED = 6
@@ -37,13 +37,19 @@ def read_arrivals(
     for job in map((claims or fleet.claims).with_devices, read_jobs(manifest, fleet.namespaces)):
         if _is_left_out(job, fleet) or not groups.is_first(job):
             continue
-        queue, priority = _resolve_queue(job, fleet), _resolve_priority(job, fleet)
-        if queue is not None and priority is not None and job.pod_sets:
+        local_queue, priority = _resolve_queue(job, fleet), _resolve_priority(job, fleet)
+        if local_queue is not None and priority is not None and job.pod_sets:
             pod_sets = tuple(without_excluded(each) for each in groups.join(job).group or job.pod_sets)
             display_name = group_name(job) or job.name
             for suffix in [""] if job.workloads == 1 else [f"-{number}" for number in range(job.workloads)]:
                 name = f"{job.namespace}/{display_name}{suffix}"
-                arriving = Job(name=name, queue=queue, priority=priority, pod_sets=pod_sets)
+                arriving = Job(
+                    name=name,
+                    queue=fleet.local_queues[local_queue],
+                    priority=priority,
+                    pod_sets=pod_sets,
+                    local_queue="/".join(local_queue),
+                )
                 yield Arrival(arriving, f"{display_name}{suffix}")
 
 
@@ -88,8 +94,8 @@ def without_excluded(pod_set: PodSet) -> PodSet:
     )
 
 
-def _resolve_queue(job: JobManifest, fleet: SimulatedFleet) -> str | None:
-    """Return the cluster queue of the object's local queue, which is `default` if it names none."""
+def _resolve_queue(job: JobManifest, fleet: SimulatedFleet) -> LocalQueueKey | None:
+    """Return the object's local queue, which is `default` if it names none."""
     queue_name = job.labels.get(QUEUE_NAME)
     if queue_name is None and QUEUE_NAME in job.annotations:
         message = f"the queue is named in an annotation; Kueue reads the label {QUEUE_NAME}, so none admits the job"
@@ -107,7 +113,7 @@ def _resolve_queue(job: JobManifest, fleet: SimulatedFleet) -> str | None:
         )
         job.label(QUEUE_NAME).fault("no-queue", message)
         return None
-    return fleet.local_queues[local_queue]
+    return local_queue
 
 
 def _suggest_local_queue(local_queue: tuple[str, str], fleet: SimulatedFleet) -> str:

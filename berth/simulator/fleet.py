@@ -13,8 +13,9 @@ from berth.jobs.claims import NO_CLAIMS, Claims
 from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults, namespace_defaults
 from berth.placement.kueue import ResourceFlavor
 from berth.placement.node_classes import NodeClass
+from berth.plan.configuration import ConfigurationPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.kueue import ClusterQueuePlan, FlavorQuotasPlan, QuotaLimits
+from berth.plan.kueue import CPU, USAGE_BASED, ClusterQueuePlan, FlavorQuotasPlan, QuotaLimits
 from berth.simulator.integrations import Integrations, integrations
 from berth.simulator.scheduler.model import (
     BORROWING_FIRST,
@@ -22,13 +23,17 @@ from berth.simulator.scheduler.model import (
     RUNNING,
     STRICT_FIFO,
     TRY_NEXT_FLAVOR,
+    AdmissionFairSharing,
     ClusterQueue,
     Cohort,
     FlavorFungibility,
     FlavorResource,
+    Job,
     ResourceGroup,
     SchedulerSetup,
 )
+from berth.simulator.scheduler.state import QueueState
+from berth.versions.gates import kueue_gates
 
 LocalQueueKey = tuple[str, str]
 """A local queue: its namespace and name."""
@@ -37,17 +42,22 @@ EXCLUDED_PREFIXES = ("ephemeral-storage",)
 """Prefixes of resources that Berth configures Kueue to ignore."""
 
 
+_FROM_RESERVATION: Final = "AdmissionFairSharingAnchorAtQuotaReservation"
+"""The gate with which usage counts from the reservation of quota."""
+
+
 class SimulatedFleet(Struct, frozen=True):
     """The queues of a fleet, and the names by which jobs refer to them.
 
-    `local_queues`: local queue → cluster queue. `queue_display_names` and `queue_owners`: cluster queue → its name in
-    output, its owner. `accelerator_nouns`: flavor and resource → noun for its accelerators. `priorities` are by name.
-    `claims` are the devices that pods claim.
+    `local_queues`: local queue → cluster queue, and `local_queue_teams` → its team. `queue_display_names` and
+    `queue_owners`: cluster queue → its name in output, its owner. `accelerator_nouns`: flavor and resource → noun for
+    its accelerators. `priorities` are by name. `claims` are the devices that pods claim.
     """
 
     name: str
     setup: SchedulerSetup
     local_queues: Mapping[LocalQueueKey, str] = field(default_factory=dict[LocalQueueKey, str])
+    local_queue_teams: Mapping[LocalQueueKey, str] = field(default_factory=dict[LocalQueueKey, str])
     queue_display_names: Mapping[str, str] = field(default_factory=dict[str, str])
     queue_owners: Mapping[str, str] = field(default_factory=dict[str, str])
     accelerator_nouns: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
@@ -64,6 +74,20 @@ class SimulatedFleet(Struct, frozen=True):
         namespace, _, local = name.partition("/")
         matches = (queue for queue, label in self.queue_display_names.items() if label == name)
         return self.local_queues.get((namespace, local)) or next(matches, None)
+
+    def find_local_queue(self, name: str, queue: str, team: str = "") -> str:
+        """Return the local queue that a name of a cluster queue means, or that its team has; "" if it has several."""
+        if self.setup.admission_fair_sharing is None:
+            return ""  # nobody asks
+        namespace, _, local = name.partition("/")
+        if self.local_queues.get((namespace, local)) == queue:
+            return name
+        known = [
+            "/".join(key)
+            for key, of in self.local_queues.items()
+            if of == queue and team in ("", self.local_queue_teams.get(key))
+        ]
+        return known[0] if len(known) == 1 else ""
 
     def queue_names(self) -> list[str]:
         """Return every name that `find_queue` accepts, display names first."""
@@ -83,6 +107,7 @@ def build_simulated_fleet(plan: FleetPlan) -> SimulatedFleet:
         local_queues={
             (d.namespace, d.name): d.cluster_queue for queue in plan.cluster_queues for d in queue.local_queues
         },
+        local_queue_teams={(d.namespace, d.name): d.team for queue in plan.cluster_queues for d in queue.local_queues},
         queue_display_names={queue.name: _display_name(queue) for queue in plan.cluster_queues},
         queue_owners={queue.name: " and ".join(queue.teams) or queue.name for queue in plan.cluster_queues},
         accelerator_nouns={(flavor.name, flavor.resource): flavor.noun for flavor in plan.flavors},
@@ -117,6 +142,7 @@ def _build_setup(plan: FleetPlan) -> SchedulerSetup:
             for cohort in plan.cohorts
         ),
         fair_strategies=None if plan.kueue is None else plan.kueue.fair_sharing,
+        admission_fair_sharing=_build_usage_rules(plan.kueue, plan.kueue_release),
         resource_flavors={
             flavor.name: ResourceFlavor(
                 node_labels=flavor.node_labels,
@@ -128,6 +154,26 @@ def _build_setup(plan: FleetPlan) -> SchedulerSetup:
         partial_admission=plan.kueue is None or plan.kueue.feature_gates.get("PartialAdmission", True),
         workers={worker.name: _build_setup(worker.plan) for worker in plan.workers},
     )
+
+
+def _build_usage_rules(plan: ConfigurationPlan | None, release: str | None) -> AdmissionFairSharing | None:
+    """Return how local queues take turns; weights are per unit of the simulation, which counts cpu in milli."""
+    if plan is None or plan.admission_fair_sharing is None:
+        return None
+    sharing, gates = plan.admission_fair_sharing, kueue_gates(release) if release else None
+    return AdmissionFairSharing(
+        half_life_seconds=sharing.half_life_seconds,
+        sampling_seconds=sharing.sampling_seconds,
+        resource_weights={**sharing.resource_weights, CPU: sharing.resource_weights.get(CPU, 1.0) / 1000},
+        from_reservation=gates is not None and gates.is_on(plan.feature_gates, _FROM_RESERVATION),
+    )
+
+
+def _build_local_weights(plan: ClusterQueuePlan) -> dict[str, float] | None:
+    """Return the weights of a queue's local queues; None if they do not take turns by usage."""
+    if plan.admission_mode != USAGE_BASED:
+        return None
+    return {f"{each.namespace}/{each.name}": _build_weight(each.fair_share_weight) for each in plan.local_queues}
 
 
 def _display_name(queue: ClusterQueuePlan) -> str:
@@ -161,6 +207,7 @@ def _build_queue(plan: ClusterQueuePlan, resources: Mapping[str, str]) -> Cluste
         stop_policy=plan.stop_policy or RUNNING,
         admission_checks=checks,
         weight=_build_weight(plan.fair_share_weight),
+        local_weights=_build_local_weights(plan),
     )
 
 
@@ -172,10 +219,6 @@ def _build_quotas(entries: Iterable[FlavorQuotasPlan]) -> dict[FlavorResource, Q
     return {(entry.flavor, quota.resource): quota for entry in entries for quota in entry.quotas}
 
 
-_ADMISSION_FAIR_SHARING: Final = (
-    "admission fair sharing is not modelled: jobs of local queues that share a cluster queue are ordered by priority "
-    "and arrival, not by what each local queue used before"
-)
 _BOTH_STRATEGIES: Final = (
     "with both strategies of fair sharing, jobs can preempt each other without end (Kueue #14543); where they do, the "
     "result shows a preemption loop; write preemptionStrategies: [LessThanOrEqualToFinalShare]: loops are rarer then"
@@ -185,8 +228,6 @@ _BOTH_STRATEGIES: Final = (
 def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
     """Return warnings about features of Kueue that the simulation does not model, or that can run without end."""
     problems = Problems()
-    if any(queue.admission_mode == "UsageBasedAdmissionFairSharing" for queue in plan.cluster_queues):
-        problems.warning("not-modelled", (), _ADMISSION_FAIR_SHARING)
     if plan.kueue is not None and len(plan.kueue.fair_sharing or ()) > 1:
         problems.warning("preemption-loop", (), _BOTH_STRATEGIES)
     for queue in plan.cluster_queues:
@@ -196,6 +237,32 @@ def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
                     f"local queue '{local_queue.name}' of '{local_queue.namespace}' is stopped, which is not modelled"
                 )
                 problems.warning("not-modelled", (), message)
+    return problems.entries
+
+
+def turn_warnings(fleet: SimulatedFleet, queues: Mapping[str, QueueState]) -> list[Problem]:
+    """Return a warning for each queue in which a turn of a local queue depended on time, after a run without it."""
+    problems = Problems()
+    for name, line in queues.items():
+        if line.ledger is not None and (doubt := line.ledger.doubt) is not None:
+            message = (
+                f"queue {fleet.queue_display_names.get(name, name)}: that local queue {doubt.first} comes before "
+                f"{doubt.other} depends on the time between steps; here none passes, and berth simulate has times"
+            )
+            problems.warning("turn-unknown", (), message)
+    return problems.entries
+
+
+def nameless_warnings(fleet: SimulatedFleet, jobs: Iterable[Job]) -> list[Problem]:
+    """Return a warning for each queue whose local queues take turns and where that of a job is not known."""
+    queues = {queue.name for queue in fleet.setup.queues if queue.local_weights is not None}
+    problems = Problems()
+    for name in sorted({job.queue for job in jobs if not job.local_queue and job.queue in queues}):
+        message = (
+            f"queue {fleet.queue_display_names.get(name, name)}: its local queues take turns, and of some jobs it is "
+            "not known which is theirs; they count as those of one more; write the queue as NAMESPACE/LOCALQUEUE"
+        )
+        problems.warning("turn-unknown", (), message)
     return problems.entries
 
 

@@ -146,7 +146,13 @@ def _read_workload(item: SourceValue, fleet: SimulatedFleet) -> Iterator[Running
     )
     if pod_sets is None:
         return
-    job = Job(name=f"{namespace}/{name}", queue=queue, priority=_priority(item), pod_sets=tuple(pod_sets))
+    job = Job(
+        name=f"{namespace}/{name}",
+        queue=queue,
+        priority=_priority(item),
+        pod_sets=tuple(pod_sets),
+        local_queue="/".join(local_queue),
+    )
     created_at = str(_nested(item, "metadata", "creationTimestamp") or "")
     if not has_quota:
         yield RunningWorkload(job, _owner_name(item) or name, created_at)
@@ -167,7 +173,13 @@ def read_requested_job(item: SourceValue, fleet: SimulatedFleet) -> Job | None:
     pod_sets = _requested_pod_sets(item)
     if not pod_sets:
         return None
-    return Job(name=f"{namespace}/{name}", queue=queue, priority=_priority(item), pod_sets=tuple(pod_sets))
+    return Job(
+        name=f"{namespace}/{name}",
+        queue=queue,
+        priority=_priority(item),
+        pod_sets=tuple(pod_sets),
+        local_queue="/".join(local_queue),
+    )
 
 
 def _requested_pod_sets(item: SourceValue) -> list[PodSet] | None:

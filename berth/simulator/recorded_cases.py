@@ -3,8 +3,10 @@
 A file is a list of cases, each with `cohorts`, `clusterQueues` and `steps`; with `kueue`, the release; with
 `fairSharing`, the strategies of preemption in order, if fair sharing was on; and with `topology` (levels) and `nodes`,
 whose labels are in the order of the levels, if Kueue placed the pods. In a file with a `weight` fair sharing was on in
-every case that does not say. A step submits or finishes a job, and its `then` has the state of every unfinished job. A
-recording reads the state before preempted jobs release their quota, which they do when the next step begins.
+every case that does not say. With `admissionFairSharing` (times in seconds) the `localQueues` of a queue that is
+`usageBased` take turns by usage, and each step has its second in `at`. A step submits or finishes a job, and its `then`
+has the state of every unfinished job; or `changes` has those that differ from the step before. A recording reads the
+state before preempted jobs release their quota, which they do when the next step begins; one that is `settled`, after.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from berth.simulator.scheduler.model import (
     NEVER,
     STRICT_FIFO,
     TRY_NEXT_FLAVOR,
+    AdmissionFairSharing,
     ClusterQueue,
     Cohort,
     FlavorFungibility,
@@ -58,24 +61,51 @@ def read_cases(path: pathlib.Path) -> tuple[list[RecordedCase], list[Problem]]:
     check_cases(SourceValue(value, (), problems))
     if problems.has_faults():
         return [], [problem.with_place(path_text) for problem in problems.entries]
-    cases = cast("list[RecordedCase]", value)
+    cases = [_with_all_states(case) for case in cast("list[RecordedCase]", value)]
     if any("weight" in entry for case in cases for entry in (*case["clusterQueues"], *case.get("cohorts", ()))):
         return [{"fairSharing": list(FAIR_STRATEGIES), **case} for case in cases], []
     return cases, []
 
 
+def _with_all_states(case: RecordedCase) -> RecordedCase:
+    """Return a case with the states of all jobs in each step."""
+    states: ExpectedStates = {}
+    steps: list[dict[str, Any]] = []
+    for step in case["steps"]:
+        full: dict[str, Any] = {key: value for key, value in step.items() if key != "changes"}
+        if "changes" in step:
+            changed: ExpectedStates = step["changes"] or {}
+            full["then"] = {name: each for name, each in {**states, **changed}.items() if name != step.get("finish")}
+        states = full.get("then", {})
+        steps.append(full)
+    return {**case, "steps": steps}
+
+
 def replay(case: RecordedCase, late: Collection[int] = ()) -> list[ExpectedStates]:
     """Return the simulated states after each step; in `late` steps, after preempted jobs have released their quota."""
     simulator = Simulator(build_setup(case), delay_release=True)
+    simulator.moment.has_clock = True
     states: list[ExpectedStates] = []
+    times = [step.get("at", 0) for step in case["steps"]]
     for index, step in enumerate(case["steps"]):
-        simulator.delay_release = index not in late
+        simulator.delay_release = index not in late and not case.get("settled")
+        _pass_time(simulator, times[index])
         if "submit" in step:
             simulator.submit(build_job(step["submit"]))
         else:
             simulator.finish(step["finish"])
+        _pass_time(simulator, *times[index + 1 : index + 2])
         states.append({name: _observed_state(work) for name, work in sorted(simulator.workloads.items())})
     return states
+
+
+def _pass_time(simulator: Simulator, *until: float) -> None:
+    """Let time pass, in which local queues may take turns."""
+    for end in until:
+        while (turn := simulator.next_turn()) is not None and turn <= end:
+            simulator.moment.now = turn
+            simulator.take_turns()
+        simulator.moment.now = end
 
 
 def with_simulated_states(cases: Iterable[RecordedCase]) -> Iterator[RecordedCase]:
@@ -96,7 +126,18 @@ def build_setup(case: RecordedCase) -> SchedulerSetup:
         queues=tuple(_build_queue(q) for q in case["clusterQueues"]),
         cohorts=cohorts,
         fair_strategies=None if strategies is None else tuple(strategies),
+        admission_fair_sharing=_build_rules(case.get("admissionFairSharing")),
         **_build_topology(case),
+    )
+
+
+def _build_rules(entry: Mapping[str, Any] | None) -> AdmissionFairSharing | None:
+    if entry is None:
+        return None
+    return AdmissionFairSharing(
+        half_life_seconds=entry["usageHalfLifeTime"],
+        sampling_seconds=entry["usageSamplingInterval"],
+        resource_weights=entry.get("resourceWeights", {}),
     )
 
 
@@ -128,6 +169,9 @@ def _build_queue(entry: Mapping[str, Any]) -> ClusterQueue:
             preference=fungibility.get("preference", BORROWING_FIRST),
         ),
         weight=_weight(entry),
+        local_weights={name: _weight({"weight": each}) for name, each in entry["localQueues"].items()}
+        if entry.get("usageBased")
+        else None,
     )
 
 
@@ -161,7 +205,13 @@ def build_job(entry: Mapping[str, Any]) -> Job:
     """Return the job of a step that submits it."""
     topology = build_request(entry.get("topology"))
     pod_set = PodSet(name="main", count=entry["pods"], requests=entry["requests"], topology=topology)
-    return Job(name=entry["name"], queue=entry["queue"], priority=entry.get("priority", 0), pod_sets=(pod_set,))
+    return Job(
+        name=entry["name"],
+        queue=entry["queue"],
+        priority=entry.get("priority", 0),
+        pod_sets=(pod_set,),
+        local_queue=entry.get("localQueue", ""),
+    )
 
 
 def _observed_state(work: SimulatedWorkload) -> dict[str, Any]:

@@ -27,12 +27,17 @@ def check_cases(cases: SourceValue) -> None:
     """Add a fault for every value of a file that is not in the format."""
     for case in cases.sequence("a list of cases") or ():
         fields = case.known_fields(
-            ("case", "clusterQueues", "steps"), ("cohorts", "fairSharing", "topology", "nodes", "kueue")
+            ("case", "clusterQueues", "steps"),
+            ("cohorts", "fairSharing", "admissionFairSharing", "topology", "nodes", "kueue", "settled"),
         )
         if fields is not None:
             fields["case"].text("a case's name")
             if "kueue" in fields:
                 fields["kueue"].text("a release of Kueue")
+            if "settled" in fields and fields["settled"].value is not True:
+                fields["settled"].reject("true")
+            if "admissionFairSharing" in fields:
+                _check_usage_rules(fields["admissionFairSharing"])
             strategies = fields.get("fairSharing")
             for strategy in (strategies.sequence("a list of preemption strategies") if strategies else None) or ():
                 strategy.one_of(FAIR_STRATEGIES)
@@ -49,6 +54,16 @@ def check_cases(cases: SourceValue) -> None:
             _check_steps(fields["steps"], {name for name in queues if name})
 
 
+def _check_usage_rules(rules: SourceValue) -> None:
+    keys = ("usageHalfLifeTime", "usageSamplingInterval")
+    fields = rules.known_fields(keys, ("resourceWeights",)) or {}
+    for key in fields.keys() & set(keys):
+        fields[key].integer("a whole number of seconds from 1", 1)
+    if "resourceWeights" in fields:
+        for weight in (fields["resourceWeights"].mapping("a mapping of resources to weights") or {}).values():
+            parse_amount("cpu", weight)
+
+
 def _check_cohort(cohort: SourceValue) -> None:
     fields = cohort.known_fields(("name",), ("parent", "quotas", "weight"))
     if fields is not None:
@@ -61,12 +76,18 @@ def _check_cohort(cohort: SourceValue) -> None:
 
 def _check_queue(queue: SourceValue) -> str | None:
     fields = queue.known_fields(
-        ("name", "flavors", "quotas"), ("cohort", "strategy", "preemption", "flavorFungibility", "weight")
+        ("name", "flavors", "quotas"),
+        ("cohort", "strategy", "preemption", "flavorFungibility", "weight", "localQueues", "usageBased"),
     )
     if fields is None:
         return None
     _check_weight(fields)
     _check_quotas(fields["quotas"])
+    if "usageBased" in fields and (fields["usageBased"].value is not True or "localQueues" not in fields):
+        queue.fault("bad-value", "usageBased is true or left out, and needs localQueues; write the weight of each")
+    if "localQueues" in fields:
+        for weight in (fields["localQueues"].mapping("a mapping of local queues to weights") or {}).values():
+            parse_amount("cpu", weight)
     for flavor in fields["flavors"].sequence("a list of flavors, in order of preference") or ():
         flavor.text("a flavor's name")
     _check_optional_name(fields.get("cohort"))
@@ -115,11 +136,13 @@ def _check_quotas(quotas: SourceValue) -> None:
 def _check_steps(steps: SourceValue, queues: set[str]) -> None:
     unfinished: set[str] = set()
     for step in steps.sequence("a list of steps") or ():
-        fields = step.known_fields((), ("submit", "finish", "then"))
+        fields = step.known_fields((), ("submit", "finish", "at", "then", "changes"))
         if fields is None:
             continue
-        if "then" in fields:
-            _check_states(fields["then"])
+        if "at" in fields and not (isinstance(at := fields["at"].value, int | float) and at >= 0):
+            fields["at"].reject("a number of seconds from 0")
+        for key in fields.keys() & {"then", "changes"}:
+            _check_states(fields[key])
         if ("submit" in fields) == ("finish" in fields):
             step.fault("bad-step", "a step submits one job or finishes one; write submit or finish")
         elif "submit" in fields:
@@ -151,13 +174,15 @@ def _check_states(states: SourceValue) -> None:
 
 
 def _check_submit(submit: SourceValue, queues: set[str], unfinished: set[str]) -> None:
-    fields = submit.known_fields(("name", "queue", "pods", "requests"), ("priority", "topology"))
+    fields = submit.known_fields(("name", "queue", "pods", "requests"), ("localQueue", "priority", "topology"))
     if fields is None:
         return
     queue = fields["queue"].text("a cluster queue's name")
     if queue is not None and queue not in queues:
         fields["queue"].one_of(sorted(queues))
     fields["pods"].integer("a whole number of pods from 1", 1)
+    if "localQueue" in fields:
+        fields["localQueue"].text("a local queue's name")
     if "priority" in fields:
         fields["priority"].integer("a whole number", -(2**31), 2**31 - 1)
     if "topology" in fields:

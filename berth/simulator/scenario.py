@@ -268,7 +268,9 @@ def _inline_job(
     if name is None or queue is None or pods is None or priority is None or requests is None:
         return None
     pod_set = without_excluded(PodSet(name="main", count=pods, requests=requests))
-    return Arrival(Job(name=name, queue=queue, priority=priority, pod_sets=(pod_set,)), name)
+    local_queue = fleet.find_local_queue(queue_name or "", queue)
+    job = Job(name=name, queue=queue, priority=priority, pod_sets=(pod_set,), local_queue=local_queue)
+    return Arrival(job, name)
 
 
 def _resolve_priority(source: SourceValue, fleet: SimulatedFleet) -> int | None:

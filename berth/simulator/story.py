@@ -12,8 +12,9 @@ from typing import Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from berth.diagnostics import Problem
 from berth.placement.beside import Room
-from berth.simulator.fleet import SimulatedFleet
+from berth.simulator.fleet import SimulatedFleet, turn_warnings
 from berth.simulator.lenders import QuotaUse
 from berth.simulator.occupancy import NodeRoom, NodesOfFleet, Occupancy
 from berth.simulator.pending_reasons import PendingReason, find_pending_reason
@@ -103,11 +104,15 @@ class StepResult(Struct, frozen=True):
 
 
 class SimulationRun(Struct, frozen=True):
-    """A complete run and its initial fleet. `display_names`: job → name to show; `unfinished`: jobs left at the end."""
+    """A complete run and its initial fleet. `display_names`: job → name to show; `unfinished`: jobs left at the end.
+
+    `doubtful_turns` are warnings about turns of local queues that depend on what is not known.
+    """
 
     fleet: SimulatedFleet
     steps: tuple[StepResult, ...]
     unfinished: tuple[JobOutcome, ...]
+    doubtful_turns: tuple[Problem, ...]
     display_names: Mapping[str, str]
 
 
@@ -171,7 +176,8 @@ class _Run:
         unfinished = tuple(self._job_outcome(work, []) for work in self.simulator.workloads.values())
         counts = Counter(display_names.values())
         unique_names = {name: short if counts[short] == 1 else name for name, short in display_names.items()}
-        return SimulationRun(self.fleet, tuple(results), unfinished, unique_names)
+        doubts = tuple(turn_warnings(current_fleet, self.simulator.queue_states))
+        return SimulationRun(self.fleet, tuple(results), unfinished, doubts, unique_names)
 
     def _job_outcomes(
         self,

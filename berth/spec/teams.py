@@ -190,6 +190,9 @@ class QueueSpec(Model):
     """`all` admits from every namespace. By default the team's."""
     admission_scope: AdmissionScopeSpec | None = None
     """Whether local queues take turns by past use. By default Kueue's."""
+    local_queue_weights: Section[DnsLabel, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(default_factory=dict)
+    """Weights of local queues by team or namespace, where they take turns by past use: with 2 the use counts half. By
+    default Kueue's 1."""
     stop_policy: Literal["None", "Hold", "HoldAndDrain"] | None = None
     """`Hold` admits no new job, `HoldAndDrain` also evicts running jobs."""
     fair_share_weight: float | None = Field(default=None, ge=0, le=1_000_000)

@@ -74,12 +74,12 @@ def _of_cluster(old: FleetPlan, new: FleetPlan, prefix: str) -> Iterator[Restart
     earlier = {pool.key: pool for pool in old.own_pools}
     for pool in new.own_pools:
         known = earlier.get(pool.key)
-        if known is None or not (known.node_pools and pool.node_pools) or pool.node_pools[0].adopted:
+        if known is None or not (known.node_pools and pool.node_pools):
             continue
         was, becomes = (each.node_pools[0].settings.version for each in (known, pool))
         if becomes is not None and was != becomes:
             yield _restart(new, pool, prefix, now=True)
-        elif becomes is None and moves:
+        elif becomes is None and moves and not pool.node_pools[0].adopted:
             yield _restart(new, pool, prefix, now=False)
 
 
@@ -134,6 +134,11 @@ def _how(pool: PoolPlan, *, now: bool) -> tuple[str, int]:
         if now:
             return f"{slices} of {hosts} nodes are recreated at once, each as a whole: each is a node pool", nodes
         return f"{slices} of {hosts} nodes are recreated one after the other, each as a whole", hosts
+    if node_pool.adopted:
+        return (
+            f"{pluralize(nodes, 'node')}, by the upgrade settings that their creation chose, at worst all at a time",
+            nodes,
+        )
     if settings.blue_green is not None:
         batch = pluralize(settings.blue_green.batch_node_count, "old one")
         return f"{pluralize(nodes, 'new node')} first, then {batch} at a time drained", 0

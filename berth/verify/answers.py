@@ -15,7 +15,7 @@ from berth.manifests.workloads.values import as_mapping
 
 KINDS: Final = (
     *("Node", "ResourceFlavor", "Topology", "Cohort", "ClusterQueue", "LocalQueue", "WorkloadPriorityClass"),
-    *("CSIDriver", "DeviceClass", "RuntimeClass"),
+    *("CapacityBuffer", "CSIDriver", "DeviceClass", "RuntimeClass"),
 )
 """Kinds that are compared."""
 

@@ -10,6 +10,7 @@ from berth.clock import instant
 from berth.diagnostics import join_words
 from berth.jobs.quantities import parse_quantity
 from berth.manifests import kueue
+from berth.manifests.serving.capacity_buffers import capacity_buffer
 from berth.manifests.workloads.values import as_mapping, is_mapping
 from berth.nodes import FleetNodes
 from berth.plan.fleet import FleetPlan
@@ -47,7 +48,7 @@ def live_differences(plan: FleetPlan, live: LiveObjects) -> Iterator[LiveDiffere
 
 
 def other_objects(plan: FleetPlan, live: LiveObjects) -> Iterator[str]:
-    """Yield the objects of Kueue that the plan does not have."""
+    """Yield the objects of Kueue, and the capacity buffers, that the plan does not have."""
     for kind, predicted in predicted_objects(plan).items():
         for name in live.of_kind(kind) or ():
             if name not in predicted:
@@ -63,11 +64,12 @@ def predicted_objects(plan: FleetPlan) -> dict[str, dict[str, Mapping[str, objec
         *map(kueue.cluster_queue, plan.cluster_queues),
         *(kueue.local_queue(each) for queue in plan.cluster_queues for each in queue.local_queues),
         *map(kueue.workload_priority_class, plan.priorities),
+        *(capacity_buffer(each, {}) for team in plan.teams for each in team.buffers),
     )
     by_kind: dict[str, dict[str, Mapping[str, object]]] = {
         kind: {} for kind in ("ResourceFlavor", "Topology", "Cohort", "ClusterQueue", "LocalQueue")
     }
-    by_kind["WorkloadPriorityClass"] = {}
+    by_kind |= {"WorkloadPriorityClass": {}, "CapacityBuffer": {}}
     for manifest in manifests:
         metadata = as_mapping(manifest["metadata"])
         namespace = metadata.get("namespace")
@@ -164,6 +166,8 @@ def _meaning(plan: FleetPlan, kind: str, name: str, path: _Path, before: str, af
     """Return what a difference means for jobs."""
     if kind in ("ClusterQueue", "LocalQueue"):
         return _queue_meaning(plan, kind, name, path, before, after)
+    if kind == "CapacityBuffer":
+        return "services find other room ready than Berth says" if path else "no room is kept ready for services"
     users = _users(plan, kind, name)
     if kind == "ResourceFlavor":
         if not path:

@@ -22,7 +22,7 @@ from berth.lint.trial import try_pod_sets
 from berth.loader.locate import display_path
 from berth.placement.beside import Room
 from berth.plan.fleet import FleetPlan
-from berth.simulator.fleet import SimulatedFleet, unmodelled_warnings, with_topology_nodes
+from berth.simulator.fleet import SimulatedFleet, nameless_warnings, unmodelled_warnings, with_topology_nodes
 from berth.simulator.live import is_cluster_state, read_cluster_state
 from berth.simulator.occupancy import NodeRoom, NodesOfFleet
 from berth.simulator.scenario import ScenarioReader, is_scenario
@@ -179,6 +179,8 @@ class _Simulation:
                 self._context_of(each).node_classes, each.setup.resource_flavors, each.accelerator_nouns.keys()
             ),
         )
+        arriving = (each.arrival.job for each in steps.steps if each.arrival is not None)
+        self.problems += [*nameless_warnings(fleet, arriving), *run.doubtful_turns]
         self._judge_rooms(run)
         if self.request is not None:
             plan = self._context_of(fleet).plan

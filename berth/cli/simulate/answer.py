@@ -20,7 +20,7 @@ from berth.lint.fleet import LintContext
 from berth.loader.locate import display_path
 from berth.loader.text_file import read_bytes
 from berth.plan.fleet import FleetPlan
-from berth.simulator.fleet import SimulatedFleet, unmodelled_warnings, with_topology_nodes
+from berth.simulator.fleet import SimulatedFleet, nameless_warnings, unmodelled_warnings, with_topology_nodes
 from berth.simulator.story import gc_paused
 from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.generator import generate_trace
@@ -76,7 +76,7 @@ def simulate_evaluation(
     fleet = with_topology_nodes(plan, LintContext(plan).node_classes)
     trace, found = read_timed_jobs(request.trace, fleet, root, is_kueue=request.is_kueue)
     timing, faults = _timing(plan, request)
-    problems += [*found, *faults]
+    problems += [*found, *faults, *nameless_warnings(fleet, (each.job for each in trace.jobs))]
     timing = replace(timing, outages=read_outages(plan, request.lose, trace, problems))
     if _has_faults(problems):
         return None

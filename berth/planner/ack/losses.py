@@ -40,6 +40,7 @@ def _queue_losses(path: FieldPath, spec: QueueSpec) -> Iterator[UnsupportedSetti
     settings: Mapping[str, tuple[str, object]] = {
         "queueingStrategy": ("queueing-strategy", "StrictFIFO" if spec.queueing_strategy == "StrictFIFO" else None),
         "fairShareWeight": ("fair-sharing", None if weight is None else f"{weight:g}"),
+        "localQueueWeights": ("fair-sharing", "localQueueWeights" if spec.local_queue_weights else None),
         "admissionScope": ("fair-sharing", spec.admission_scope and spec.admission_scope.admission_mode),
         "priority": ("workload-priority", spec.priority),
         "stopPolicy": ("state", None if spec.stop_policy == "None" else spec.stop_policy),

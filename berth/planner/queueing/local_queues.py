@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from berth.diagnostics import FieldPath, format_path
+from berth.diagnostics import FieldPath, did_you_mean, format_path, join_or
 from berth.names import TEAM_LABEL
 from berth.plan.configuration import ExpressionPlan, SelectorPlan
 from berth.plan.kueue import LocalQueuePlan
@@ -92,11 +92,17 @@ def stop_policy(context: PlanningContext, path: FieldPath, spec: QueueSpec, team
 
 
 def plan_local_queues(
-    context: PlanningContext, path: FieldPath, queue: str, name: str, teams: tuple[str, ...]
+    context: PlanningContext,
+    path: FieldPath,
+    queue: str,
+    name: str,
+    teams: tuple[str, ...],
+    weights: Mapping[str, float],
 ) -> Iterator[LocalQueuePlan]:
     """Yield a local queue for each namespace of each team, and the default one if this queue is the default.
 
-    `path` is the path of the queue, `queue` its name in Kueue, `name` the name of its local queues.
+    `path` is the path of the queue, `queue` its name in Kueue, `name` the name of its local queues, `weights` are by
+    namespace or team; that of a namespace goes before that of its team.
     """
     for team in teams:
         spec = context.spec.teams[team]
@@ -114,8 +120,22 @@ def plan_local_queues(
                     cluster_queue=queue,
                     team=team,
                     stop_policy=None if path[0] == "teams" else _STOP_POLICY_BY_STATE[spec.state],
+                    fair_share_weight=weights.get(namespace.name, weights.get(team)),
                     labels=dict(sorted(spec.labels.items())),
                 )
+
+
+def check_weights(
+    context: PlanningContext, path: FieldPath, weights: Mapping[str, float], teams: tuple[str, ...]
+) -> None:
+    """Report weights of local queues that a queue does not have."""
+    namespaces = [namespace.name for team in teams for namespace in team_namespaces(context, team)]
+    known = list(dict.fromkeys([*teams, *namespaces]))
+    for name in weights:
+        if name not in known and not context.is_set_aside("teams", name):
+            hint = did_you_mean(name, known) or f"; write {join_or(known)}"
+            message = f"the queue has no local queue of a team or namespace '{name}'{hint}"
+            context.problems.fault("unknown-reference", (*path, "localQueueWeights", name), message)
 
 
 class LocalQueueNames:

@@ -16,6 +16,7 @@ from berth.planner.queueing.admission_checks import admission_check_name, slice_
 from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.queueing.local_queues import (
     LocalQueueNames,
+    check_weights,
     plan_local_queues,
     report_duplicate,
     stop_policy,
@@ -134,6 +135,7 @@ def _cluster_queue(context: PlanningContext, request: QueueRequest, index: Flavo
         context.resolve("priorities", spec.priority, context.spec.priorities, (*request.path, "priority"))
     if not quota_requests:
         return None
+    check_weights(context, request.path, spec.local_queue_weights, request.teams)
     resources = covered_resources(quota_requests)
     fungibility = spec.flavor_fungibility
     effective_stop_policy = stop_policy(context, request.path, spec, request.teams)
@@ -153,7 +155,11 @@ def _cluster_queue(context: PlanningContext, request: QueueRequest, index: Flavo
         when_can_borrow=fungibility.when_can_borrow if fungibility else None,
         when_can_preempt=fungibility.when_can_preempt if fungibility else None,
         priority=spec.priority,
-        local_queues=tuple(plan_local_queues(context, request.path, request.name, request.local_name, request.teams)),
+        local_queues=tuple(
+            plan_local_queues(
+                context, request.path, request.name, request.local_name, request.teams, spec.local_queue_weights
+            )
+        ),
         admission_checks=queue_checks(choice.flavor for choice in quota_requests),
         stop_policy=effective_stop_policy,
         fair_share_weight=spec.fair_share_weight,

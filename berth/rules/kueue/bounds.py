@@ -11,7 +11,6 @@ from typing import Final
 
 INT32: Final = 2**31 - 1
 TRY_NEXT: Final = "TryNextFlavor"
-USAGE_BASED: Final = "UsageBasedAdmissionFairSharing"
 MIN_WEIGHT: Final = 1e-9
 """A fair-share weight is 0, or greater than this."""
 PARAMETERS_NAME: Final = 63

@@ -24,9 +24,20 @@ def _preference_needs_try_next(plan: ClusterQueuePlan) -> Iterator[FieldError]:
 
 
 def _check_weight(plan: ClusterQueuePlan | CohortPlan) -> Iterator[FieldError]:
+    yield from _weight_errors(("fairShareWeight",), plan.fair_share_weight)
+
+
+def _check_queue_weights(plan: ClusterQueuePlan) -> Iterator[FieldError]:
+    """A weight may be that of all local queues of a team, so an equal one is reported once."""
+    yield from _check_weight(plan)
+    weights = dict.fromkeys(each.fair_share_weight for each in plan.local_queues)
+    for value in weights:
+        yield from _weight_errors(("localQueueWeights",), value)
+
+
+def _weight_errors(path: FieldPath, value: float | None) -> Iterator[FieldError]:
     """A fair-share weight is 0, or a number above 0.000000001 with at most nine decimals."""
-    path: FieldPath = ("fairShareWeight",)
-    if (value := plan.fair_share_weight) is None:
+    if value is None:
         return
     if 0 < value <= bounds.MIN_WEIGHT:
         yield path, f"'{value:g}' is not a weight; write 0 (always last) or a number above 0.000000001"
@@ -49,7 +60,7 @@ CLUSTER_QUEUES: tuple[Rule[ClusterQueuePlan], ...] = (
         "CEL ClusterQueue.flavorFungibility; webhook validateFlavorFungibility",
         _preference_needs_try_next,
     ),
-    Rule("bad-weight", "webhook validateFairSharing", _check_weight),
+    Rule("bad-weight", "webhook validateFairSharing; API: LocalQueue.fairSharing", _check_queue_weights),
 )
 
 COHORTS: tuple[Rule[CohortPlan], ...] = (

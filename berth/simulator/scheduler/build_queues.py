@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from berth.simulator.scheduler.model import HOLD, Cohort, SchedulerSetup
+from berth.simulator.local_usage import SimulatedClock, UsageLedger
+from berth.simulator.scheduler.model import HOLD, ClusterQueue, Cohort, SchedulerSetup
 from berth.simulator.scheduler.quota import QuotaTreeNode, compute_quotas
 from berth.simulator.scheduler.state import QueueState
 from berth.simulator.scheduler.tree import CohortTree
@@ -14,13 +15,16 @@ from berth.simulator.topology_rooms import TopologyRooms
 
 
 def build_queues(
-    setup: SchedulerSetup, removed: Iterable[QueueState] = ()
+    setup: SchedulerSetup, moment: SimulatedClock, known: Mapping[str, QueueState] | None = None
 ) -> tuple[dict[str, QueueState], dict[str, CohortTree]]:
     """Return the state and the tree of each queue.
 
-    `removed` are queues that the setup no longer has; those with jobs are kept, held. Raises ValueError if a cohort is
-    its own ancestor.
+    `known` are the queues before. Those with jobs that the setup no longer has are kept, held; the usage of local
+    queues goes on under the same rules. Raises ValueError if a cohort is its own ancestor.
     """
+    known = known or {}
+    names = {queue.name for queue in setup.queues}
+    removed = [line for name, line in known.items() if name not in names]
     nodes = _build_cohorts(setup)
     queue_states: dict[str, QueueState] = {}
     members_by_root: dict[QuotaTreeNode, list[QueueState]] = {}
@@ -33,7 +37,10 @@ def build_queues(
     for queue in (*setup.queues, *kept_queues):
         parent = None if queue.cohort is None else nodes.setdefault(queue.cohort, QuotaTreeNode(queue.cohort, None, {}))
         queue_state = QueueState(
-            queue, QuotaTreeNode(queue.name, parent, queue.quotas, queue.weight), is_removed=queue in kept_queues
+            queue,
+            QuotaTreeNode(queue.name, parent, queue.quotas, queue.weight),
+            is_removed=queue in kept_queues,
+            ledger=_ledger(setup, queue, moment, known.get(queue.name)),
         )
         queue_states[queue.name] = queue_state
         members_by_root.setdefault(queue_state.node.root(), []).append(queue_state)
@@ -45,6 +52,19 @@ def build_queues(
             (line.queue.name for line in members), CohortTree(members, setup.fair_strategies, rooms)
         )
     return queue_states, tree_of
+
+
+def _ledger(
+    setup: SchedulerSetup, queue: ClusterQueue, moment: SimulatedClock, before: QueueState | None
+) -> UsageLedger | None:
+    """Return the usage of a queue's local queues; None if they do not take turns by it."""
+    rules = setup.admission_fair_sharing
+    if rules is None or queue.local_weights is None:
+        return None
+    ledger = UsageLedger(rules, queue.local_weights, moment)
+    if before is not None and before.ledger is not None and before.ledger.rules == rules:
+        ledger.continue_from(before.ledger)
+    return ledger
 
 
 def _build_cohorts(setup: SchedulerSetup) -> dict[str, QuotaTreeNode]:

@@ -14,6 +14,7 @@ from berth.simulator.scheduler.flavor_assignment import AssignmentOutcome
 from berth.simulator.scheduler.lasting_shortage import has_lasting_shortage
 from berth.simulator.scheduler.model import ANY, SchedulerSetup
 from berth.simulator.scheduler.nomination import Entry, Nominator, search_start
+from berth.simulator.scheduler.pending_line import TakingTurns
 from berth.simulator.scheduler.quota import QuotaState, add_usage, remove_usage
 from berth.simulator.scheduler.state import SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
@@ -54,6 +55,9 @@ class SchedulingCycle:
         self.tree.cycle += 1
         self.tree.blocked_heads = []
         heads = [line.head() for line in list(self.tree.active_queues) if line.is_active()]
+        if self.tree.takes_turns:
+            for work in filter(None, heads):
+                _note_turn(work)
         entries = [self.nominator.nominate(work) for work in heads if work is not None and not self._set_aside(work)]
         for entry in self._in_order(entries) if len(entries) > 1 else entries:
             self._process(entry)
@@ -227,6 +231,15 @@ class SchedulingCycle:
         if workload.queue_state.line.contains(workload):
             workload.queue_state.set_inadmissible(workload)
             self.result.inadmissible_count += 1
+
+
+def _note_turn(head: SimulatedWorkload) -> None:
+    """Note in the ledger whether it was certain that this job, of those of several local queues, is the head."""
+    ledger, line = head.queue_state.ledger, head.queue_state.line
+    if ledger is not None and isinstance(line, TakingTurns):
+        for other in line.firsts():
+            if other.local_queue != head.local_queue:
+                ledger.note_turn(head.local_queue, other.local_queue)
 
 
 def _amount_to_reserve(quota_state: QuotaState, amount: int, borrows: bool) -> int:

@@ -24,6 +24,7 @@ from berth.simulator.scheduler.victims import (
     IN_COHORT_FAIR_SHARING,
     IN_COHORT_RECLAMATION,
     Victim,
+    sort_candidates,
 )
 
 
@@ -48,7 +49,8 @@ class FairPreemptionSearch:
 
     def find_victims(self, strategies: Sequence[str]) -> list[Victim]:
         """Return the victims that make the job fit; empty if the strategies allow no such set."""
-        candidates = sorted(self._candidates(), key=self._candidate_order)
+        ranked = ((self._candidate_order(each), each) for each in self._candidates())
+        candidates = [each for _, each in sort_candidates(ranked, self.tree.takes_turns)]
         if not candidates:
             return []
         add_usage(self.usage)

@@ -2,7 +2,7 @@
 
 Amounts are whole numbers in one unit per resource. For a fleet: accelerators as counts, cpu in milli, memory in bytes;
 for recorded cases: the unit of the file. The rules are Kueue's (v0.19 and the main branch that became 0.20), taken from
-its source; admission fair sharing is not modelled.
+its source.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class ResourceGroup(Struct, frozen=True, kw_only=True):
 class ClusterQueue(Struct, frozen=True, kw_only=True):
     """A cluster queue. `checks`: flavor and resource → the admission checks of jobs that use it.
 
-    `weight` is that of fair sharing, below its cohort.
+    `weight` is that of fair sharing, below its cohort. `local_weights` are those of its local queues if they take turns
+    by usage (None: they do not); a local queue without one has 1.
     """
 
     name: str
@@ -73,6 +74,7 @@ class ClusterQueue(Struct, frozen=True, kw_only=True):
         default_factory=dict[FlavorResource, tuple[str, ...]]
     )
     weight: float = 1.0
+    local_weights: Mapping[str, float] | None = None
 
 
 class Cohort(Struct, frozen=True, kw_only=True):
@@ -84,13 +86,27 @@ class Cohort(Struct, frozen=True, kw_only=True):
     weight: float = 1.0
 
 
+class AdmissionFairSharing(Struct, frozen=True, kw_only=True):
+    """How local queues take turns by usage, which is half after `half_life_seconds`; with 0 there is none.
+
+    `resource_weights` are for one unit of each resource (1 for others). Usage counts from the admission of a job, or
+    from its reservation of quota.
+    """
+
+    half_life_seconds: float
+    sampling_seconds: float
+    resource_weights: Mapping[str, float] = field(default_factory=dict[str, float])
+    from_reservation: bool = False
+
+
 class SchedulerSetup(Struct, frozen=True, kw_only=True):
     """All queues and cohorts at one time, including cohorts that only a queue or another cohort names.
 
     With `partial_admission` (a feature gate) jobs that allow it are admitted with fewer pods. With `workers` (by name)
     this is a manager: a job that holds quota here runs in the queue of that name on a worker.
     `fair_strategies` are the preemption strategies of fair sharing, in order; None if it is off. `topology_nodes` are
-    the nodes of flavors with a topology, on which Kueue places pods; without them only quota decides.
+    the nodes of flavors with a topology, on which Kueue places pods; without them only quota decides. Local queues take
+    turns by `admission_fair_sharing` where a queue has `local_weights`.
     """
 
     queues: tuple[ClusterQueue, ...]
@@ -98,12 +114,13 @@ class SchedulerSetup(Struct, frozen=True, kw_only=True):
     resource_flavors: Mapping[str, ResourceFlavor] = field(default_factory=dict[str, "ResourceFlavor"])
     partial_admission: bool = True
     fair_strategies: tuple[str, ...] | None = None
+    admission_fair_sharing: AdmissionFairSharing | None = None
     topology_nodes: Mapping[str, tuple[NodeClass, ...]] = field(default_factory=dict[str, "tuple[NodeClass, ...]"])
     workers: Mapping[str, SchedulerSetup] = field(default_factory=dict[str, "SchedulerSetup"])
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """A job, which is admitted as a whole. `queue` is a cluster queue.
+    """A job, which is admitted as a whole. `queue` is a cluster queue, `local_queue` such as `namespace/name` if known.
 
     `barred` has, for each pod set, the flavors on whose topology Kueue finds no room for it even on empty nodes.
     """
@@ -113,6 +130,7 @@ class Job(Struct, frozen=True, kw_only=True):
     priority: int
     pod_sets: tuple[PodSet, ...]
     barred: tuple[frozenset[str], ...] = ()
+    local_queue: str = ""
 
 
 SchedulingShape = tuple[object, ...]

@@ -69,7 +69,7 @@ class Nominator:
             workload.search_progress = None
         start, version = search_start(workload), self.tree.version(workload.queue_state)
         cached = workload.cached_nomination
-        is_open = self.tree.rooms.leaves.keys().isdisjoint(workload.queue_state.flavors)  # others may use the nodes too
+        is_open = self._may_cache(workload)
         if (
             is_open
             and isinstance(cached, CachedNomination)
@@ -113,15 +113,14 @@ class Nominator:
         self, workload: SimulatedWorkload, allowed_flavors: list[dict[str, str]] | None, counts: tuple[int, ...]
     ) -> tuple[Assignment, list[Victim]]:
         asked = workload.with_counts(counts)
-        rooms = self.tree.rooms
-        use_cache = allowed_flavors is None and not counts and rooms.leaves.keys().isdisjoint(asked.queue_state.flavors)
+        use_cache = allowed_flavors is None and not counts and self._may_cache(asked)
         oracle = partial(cached_preemption if use_cache else simulate_preemption, self.tree)
         cache = AssignmentCache(self.tree.flavor_cache, preemptor_key(asked)) if use_cache else None
         assignment = FlavorAssigner(
             asked, self.tree.cycle, oracle, self.setup.resource_flavors, allowed_flavors, cache
         ).assign()
         assignment.counts = counts
-        placed = assignment.outcome != AssignmentOutcome.NO_FIT and rooms.concern(assignment.flavors)
+        placed = assignment.outcome != AssignmentOutcome.NO_FIT and self.tree.rooms.concern(assignment.flavors)
         if placed:
             self._place(asked, assignment)
         victims: list[Victim] = []
@@ -130,6 +129,10 @@ class Nominator:
             if placed:
                 self._place_after(asked, assignment, victims)
         return assignment, victims
+
+    def _may_cache(self, workload: SimulatedWorkload) -> bool:
+        """Return whether only the usage of the tree's quotas decides: no shared nodes, and no time."""
+        return not self.tree.takes_turns and self.tree.rooms.leaves.keys().isdisjoint(workload.queue_state.flavors)
 
     def _place(self, workload: SimulatedWorkload, assignment: Assignment) -> None:
         """Place the pods on nodes of topologies; if there is no room, others must leave, if that can help at all."""

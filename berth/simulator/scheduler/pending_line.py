@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 
@@ -12,6 +13,11 @@ class PendingJob(Protocol):
     shape: int
     priority: int
     arrival_order: int
+
+    @property
+    def local_queue(self) -> str:
+        """The local queue to which it was submitted."""
+        ...
 
 
 JobT = TypeVar("JobT", bound=PendingJob)
@@ -93,9 +99,14 @@ class PendingLine(Generic[JobT]):
 
     def set_aside(self, job: JobT) -> None:
         """Set aside a job in line, with all of its shape that are there or come."""
-        shape = self._shapes[job.shape]
-        shape.is_in_line = False
-        self.ready_count -= len(shape.workloads)
+        self.set_aside_shape(job.shape)
+
+    def set_aside_shape(self, number: int) -> None:
+        """Set aside the jobs of a shape, if there are any in line."""
+        shape = self._shapes.get(number)
+        if shape is not None and shape.is_in_line:
+            shape.is_in_line = False
+            self.ready_count -= len(shape.workloads)
 
     def restore(self) -> None:
         """Put all jobs in line."""
@@ -120,3 +131,72 @@ class PendingLine(Generic[JobT]):
         if order is not None and order not in self._in_front:
             self._in_front.add(order)
             heapq.heappush(self._front, (shape.rank, order, shape.workloads[order].shape))
+
+
+class TakingTurns(Generic[JobT]):
+    """The pending jobs of a queue whose local queues take turns: that with the lowest usage comes first.
+
+    Equal usage leaves the order to priority and arrival. A shape is set aside in all local queues at once.
+    """
+
+    __slots__ = ("_lines", "_set_aside", "_usage")
+
+    def __init__(self, usage: Callable[[str], float]) -> None:
+        self._usage = usage
+        self._lines: dict[str, PendingLine[JobT]] = {}
+        self._set_aside: set[int] = set()
+
+    @property
+    def ready_count(self) -> int:
+        """The number of jobs in line."""
+        return sum(line.ready_count for line in self._lines.values())
+
+    def add(self, job: JobT) -> None:
+        """Add a job; it is in line unless its shape is set aside."""
+        line = self._lines.setdefault(job.local_queue, PendingLine[JobT]())
+        line.add(job)
+        if job.shape in self._set_aside:
+            line.set_aside_shape(job.shape)
+
+    def first(self, preferred: JobT | None = None) -> JobT | None:
+        """Return the next job; `preferred` comes first where the usage of local queues decides nothing."""
+        return min(self.firsts(preferred), key=lambda job: self._place(job, preferred), default=None)
+
+    def firsts(self, preferred: JobT | None = None) -> Iterator[JobT]:
+        """Yield the first job in line of each local queue."""
+        for name, line in self._lines.items():
+            first = line.first()
+            if first is not None:
+                yield preferred if preferred is not None and preferred.local_queue == name else first
+
+    def _place(self, job: JobT, preferred: JobT | None) -> tuple[float, bool, int, int]:
+        return self._usage(job.local_queue), job is not preferred, -job.priority, job.arrival_order
+
+    def contains(self, job: JobT) -> bool:
+        """Return whether a job is in line."""
+        return job.local_queue in self._lines and self._lines[job.local_queue].contains(job)
+
+    def has_any(self) -> bool:
+        """Return whether there is any job, in line or inadmissible."""
+        return any(line.has_any() for line in self._lines.values())
+
+    def firsts_set_aside(self) -> list[JobT]:
+        """Return the first job of each shape and local queue, while none is in line."""
+        return [job for line in self._lines.values() for job in line.firsts_set_aside()]
+
+    def set_aside(self, job: JobT) -> None:
+        """Set aside a job in line, with all of its shape that are there or come."""
+        self._set_aside.add(job.shape)
+        for line in self._lines.values():
+            line.set_aside_shape(job.shape)
+
+    def restore(self) -> None:
+        """Put all jobs in line."""
+        self._set_aside.clear()
+        for line in self._lines.values():
+            line.restore()
+
+    def remove(self, job: JobT) -> None:
+        """Remove a job, if it is there."""
+        if job.local_queue in self._lines:
+            self._lines[job.local_queue].remove(job)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from operator import itemgetter
 
 from msgspec import Struct
 
 from berth.simulator.scheduler.fair_preemption import FairPreemptionSearch
 from berth.simulator.scheduler.flavor_assignment import AssignmentMode
 from berth.simulator.scheduler.model import LOWER_OR_NEWER_EQUAL, NEVER
-from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode, add_usage, find_borrowing_level, remove_usage
+from berth.simulator.scheduler.quota import (
+    QuotaState,
+    QuotaTreeNode,
+    add_usage,
+    find_borrowing_level,
+    remove_usage,
+    split_by_quota,
+)
 from berth.simulator.scheduler.state import QueueState, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
 from berth.simulator.scheduler.victims import (
@@ -19,6 +25,7 @@ from berth.simulator.scheduler.victims import (
     RECLAIM_WHILE_BORROWING,
     ReclaimableAmounts,
     Victim,
+    sort_candidates,
 )
 
 
@@ -184,7 +191,7 @@ class PreemptionSearch:
         within_nominal, remainder = False, self.usage
         branch: QuotaTreeNode = self.queue_state.node
         for cohort in self.queue_state.node.ancestors():
-            covers, remainder = _split_by_quota(remainder)
+            covers, remainder = split_by_quota(remainder)
             within_nominal = within_nominal or covers
             if within_nominal or not only_covered:
                 branches.append((cohort, branch, within_nominal))
@@ -219,7 +226,8 @@ class PreemptionSearch:
         Each comes with whether the preemptor stays within the quota of the branch that it has a right to.
         """
         groups = ((True, candidates.hierarchical), (False, candidates.by_priority), (False, candidates.same_queue))
-        ordered = [(flag, each) for flag, group in groups for each in sorted(group, key=itemgetter(0))]
+        turns = self.tree.takes_turns
+        ordered = [(flag, each) for flag, group in groups for each in sort_candidates(group, turns)]
         if not self.tree.evicted:
             return ordered
         return sorted(ordered, key=lambda entry: not entry[1][1].is_evicted)
@@ -290,11 +298,3 @@ def _find_possibility(
     in_same_queue = any(victim.workload.queue_state is workload.queue_state for victim in victims)
     mode = AssignmentMode.PREEMPT if in_same_queue else AssignmentMode.RECLAIM
     return PreemptionPossibility(mode, borrowing_level, tuple(victims))
-
-
-def _split_by_quota(requests: dict[QuotaState, int]) -> tuple[bool, dict[QuotaState, int]]:
-    """Return whether the node's quota covers `requests` beside its usage, and the rest for its parent."""
-    fits = not any(stock.is_borrowing_with(amount) for stock, amount in requests.items())
-    return fits, {
-        s.parent: max(0, amount - s.local_available()) for s, amount in requests.items() if s.parent is not None
-    }

@@ -244,3 +244,11 @@ def remove_usage(usage: Mapping[QuotaState, int]) -> None:
     """Subtract usage from each quota."""
     for quota_state, amount in usage.items():
         remove_amount(quota_state, amount)
+
+
+def split_by_quota(requests: dict[QuotaState, int]) -> tuple[bool, dict[QuotaState, int]]:
+    """Return whether the node's quota covers `requests` beside its usage, and the rest for its parent."""
+    fits = not any(stock.is_borrowing_with(amount) for stock, amount in requests.items())
+    return fits, {
+        s.parent: max(0, amount - s.local_available()) for s, amount in requests.items() if s.parent is not None
+    }

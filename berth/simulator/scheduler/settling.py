@@ -7,6 +7,7 @@ earlier, while preempted jobs still hold their quota; `delay_release` is for the
 from __future__ import annotations
 
 from berth.simulator.lenders import quota_uses
+from berth.simulator.local_usage import SimulatedClock
 from berth.simulator.scheduler.build_queues import build_queues
 from berth.simulator.scheduler.cycle import CycleResult, SchedulingCycle
 from berth.simulator.scheduler.events import (
@@ -23,7 +24,7 @@ from berth.simulator.scheduler.model import (
 )
 from berth.simulator.scheduler.nomination import Entry
 from berth.simulator.scheduler.resting import find_waking
-from berth.simulator.scheduler.state import JobState, SimulatedWorkload
+from berth.simulator.scheduler.state import JobState, QueueState, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
 
 _RETRY_SECONDS = 1
@@ -44,7 +45,16 @@ class SettlingQueues:
         self._shapes: dict[SchedulingShape, int] = {}
         self._evicting_trees: dict[CohortTree, None] = {}
         self._trees_to_retry: dict[CohortTree, None] = {}
-        self.queue_states, self.trees = build_queues(setup)
+        self.moment = SimulatedClock()
+        self.queue_states: dict[str, QueueState] = {}
+        # StrictFIFO queues whose local queues take turns, and the head of each when it was last tried.
+        self._tried: dict[QueueState, SimulatedWorkload | None] = {}
+        self._build_queues()
+
+    def _build_queues(self) -> None:
+        self.queue_states, self.trees = build_queues(self.setup, self.moment, self.queue_states)
+        lines = self.queue_states.values()
+        self._tried = {each: None for each in lines if each.ledger is not None and each.queue.is_strict_fifo}
 
     # --- cycles -------------------------------------------------------------------------------------------------------
 
@@ -148,6 +158,8 @@ class SettlingQueues:
         workload.counts = entry.assignment.counts
         workload.state = JobState.RESERVED if any(True for _ in required_checks(workload)) else JobState.ADMITTED
         workload.queue_state.hold_quota(workload)
+        if (ledger := workload.queue_state.ledger) is not None:
+            ledger.reserve(workload, is_admitted=workload.state == JobState.ADMITTED)
         self.trees[workload.queue_state.queue.name].invalidate(workload.flavor_resources)
         self.events.append(
             JobEvent(
@@ -176,5 +188,7 @@ class SettlingQueues:
     def _withdraw(self, workload: SimulatedWorkload) -> None:
         """Release the quota of a job that is pending again."""
         self._release_quota(workload)
+        if (ledger := workload.queue_state.ledger) is not None:
+            ledger.release(workload, is_over=False)
         workload.state, workload.is_evicted, workload.search_progress = JobState.PENDING, False, None
         workload.flavors, workload.usage, workload.counts = (), {}, ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from berth.simulator.scheduler.build_queues import build_queues
 from berth.simulator.scheduler.events import (
     CLUSTER_QUEUE_STOPPED,
     JobEvent,
@@ -15,6 +14,7 @@ from berth.simulator.scheduler.model import (
     Job,
     SchedulerSetup,
 )
+from berth.simulator.scheduler.pending_line import TakingTurns
 from berth.simulator.scheduler.settling import SettlingQueues
 from berth.simulator.scheduler.state import JobState, QueueState, SimulatedWorkload
 
@@ -43,6 +43,8 @@ class Simulator(SettlingQueues):
             self._release_quota(workload)
         else:
             workload.queue_state.dequeue(workload)
+        if (ledger := workload.queue_state.ledger) is not None:
+            ledger.release(workload, is_over=True)
         workload.state, workload.cached_nomination = JobState.FINISHED, None
         self._trees_to_retry[tree] = None
         return self._settle_trees(tree)
@@ -89,6 +91,8 @@ class Simulator(SettlingQueues):
         self._begin_step(tree)
         if workload.state == JobState.RESERVED:
             workload.state = JobState.ADMITTED
+            if (ledger := workload.queue_state.ledger) is not None:
+                ledger.admit(workload)
             self.events.append(JobEvent(JobEventKind.ADMITTED, workload))
         return self._settle_trees(tree)
 
@@ -104,14 +108,38 @@ class Simulator(SettlingQueues):
             for name, line in self.queue_states.items()
             if line.stop_policy != line.queue.stop_policy
         }
-        removed = [line for name, line in self.queue_states.items() if name not in {q.name for q in setup.queues}]
-        self.queue_states, self.trees = build_queues(setup, removed)
+        self._build_queues()
         for workload in self.workloads.values():
             self._move_to_new_setup(workload)
         for name, queue_state in self.queue_states.items():
             self._set_stop_policy(queue_state, stop_policies.get(name, queue_state.queue.stop_policy))
         self._trees_to_retry = dict.fromkeys(self.trees.values())
         return self._settle_trees(None)
+
+    # --- time -------------------------------------------------------------------------------------------------------
+
+    def next_turn(self) -> float | None:
+        """Return when another local queue may come first in a StrictFIFO queue, though nothing happens; None: never.
+
+        In other queues a job that cannot be admitted keeps no later one from being tried.
+        """
+        times: list[float] = []
+        for line in self._tried:
+            self._tried[line] = line.head()
+            waiting = [job.local_queue for job in line.line.firsts()] if isinstance(line.line, TakingTurns) else []
+            if line.ledger is not None and len(waiting) > 1 and line.is_active():
+                times.append(line.ledger.next_sample(waiting))
+        return min(times, default=None)
+
+    def take_turns(self) -> list[JobEvent]:
+        """Try the queues whose next job is another one than when `next_turn` was asked."""
+        turned = [line for line, head in self._tried.items() if line.head() is not head]
+        if not turned:
+            return []
+        self._begin_step(self.trees[turned[0].queue.name])
+        for line in turned:
+            self._settle_trees(self.trees[line.queue.name])
+        return self.events
 
     # --- initial state ------------------------------------------------------------------------------------------------
 
@@ -140,6 +168,8 @@ class Simulator(SettlingQueues):
                 )
         workload.state = JobState.ADMITTED if is_admitted else JobState.RESERVED
         workload.queue_state.hold_quota(workload)
+        if (ledger := workload.queue_state.ledger) is not None and is_admitted:
+            ledger.admit(workload)
         return workload
 
     def _set_stop_policy(self, queue_state: QueueState, policy: str) -> None:

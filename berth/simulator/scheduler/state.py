@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from berth.jobs.pod_set import PodSet
 from berth.plan.kueue import PODS
+from berth.simulator.local_usage import UsageLedger
 from berth.simulator.scheduler.model import (
     ANY,
     LOWER_OR_NEWER_EQUAL,
@@ -19,7 +20,7 @@ from berth.simulator.scheduler.model import (
     FlavorResource,
     Job,
 )
-from berth.simulator.scheduler.pending_line import PendingLine
+from berth.simulator.scheduler.pending_line import PendingLine, TakingTurns
 from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode, add_usage, remove_usage
 
 
@@ -96,6 +97,11 @@ class SimulatedWorkload(Struct, eq=False):
     counts: tuple[int, ...] = ()
 
     @property
+    def local_queue(self) -> str:
+        """The local queue to which it was submitted, "" if that is not known."""
+        return self.job.local_queue
+
+    @property
     def pod_sets(self) -> tuple[PodSet, ...]:
         """The pods that are admitted, or wait."""
         if not self.counts:
@@ -119,7 +125,7 @@ class QueueState:
     """A cluster queue in the simulation: jobs in line, inadmissible jobs, and jobs that hold quota.
 
     A removed queue is no longer in the setup, but still has jobs. The queues of a tree share a set of those with jobs
-    in line. `line` has the pending jobs.
+    in line. `line` has the pending jobs; local queues take turns by `ledger`, None: only priority and arrival count.
     """
 
     __slots__ = (
@@ -132,6 +138,7 @@ class QueueState:
         "flavors",
         "generation",
         "is_removed",
+        "ledger",
         "line",
         "node",
         "preemptor",
@@ -142,7 +149,9 @@ class QueueState:
         "stop_policy",
     )
 
-    def __init__(self, queue: ClusterQueue, node: QuotaTreeNode, is_removed: bool = False) -> None:
+    def __init__(
+        self, queue: ClusterQueue, node: QuotaTreeNode, is_removed: bool = False, ledger: UsageLedger | None = None
+    ) -> None:
         self.queue = queue
         self.node = node
         self.is_removed = is_removed
@@ -155,7 +164,8 @@ class QueueState:
         self._request_cache: dict[object, GroupRequest] = {}
         self.active_queues: dict[QueueState, None] = {}
         self.preempts_while_borrowing = queue.preemption.borrow_within_cohort not in (None, NEVER)
-        self.line = PendingLine[SimulatedWorkload]()
+        self.ledger = ledger
+        self.line = PendingLine[SimulatedWorkload]() if ledger is None else TakingTurns[SimulatedWorkload](ledger.usage)
         self.quota_holders: dict[int, SimulatedWorkload] = {}
         # Jobs that hold quota by priority, and the usage of each priority by flavor and resource.
         self._holders_by_priority: dict[int, dict[int, SimulatedWorkload]] = {}
@@ -197,11 +207,12 @@ class QueueState:
         self._note_activity()
 
     def head(self) -> SimulatedWorkload | None:
-        """Return the next job; in a BestEffortFIFO queue, a job that waits for its victims comes first."""
+        """Return the next job; in a BestEffortFIFO queue, one that waits for its victims comes first, in its turn."""
         preemptor = self.preemptor
-        if preemptor is not None and not self.queue.is_strict_fifo and self.line.contains(preemptor):
-            return preemptor
-        return self.line.first()
+        is_preferred = preemptor is not None and not self.queue.is_strict_fifo and self.line.contains(preemptor)
+        if isinstance(self.line, TakingTurns):
+            return self.line.first(preemptor if is_preferred else None)
+        return preemptor if is_preferred else self.line.first()
 
     def set_inadmissible(self, workload: SimulatedWorkload) -> None:
         """Set aside all jobs of a shape, in a BestEffortFIFO queue, until something changes."""

@@ -15,7 +15,8 @@ class CohortTree:
     `claimants` are jobs for which the last cycle reserved quota although they could not be admitted. Results for a
     flavor are cached until its usage changes; a counter records these changes. Under fair sharing, by
     `fair_strategies`, every result depends on the usage of all flavors. `rooms` are the nodes of flavors with a
-    topology, which other trees may use as well: what depends on them is not cached.
+    topology, which other trees may use as well: what depends on them is not cached. `takes_turns` is whether local
+    queues of a queue do: the usage that decides victims changes with time, and is not cached either.
     """
 
     __slots__ = (
@@ -30,6 +31,7 @@ class CohortTree:
         "queue_of_node",
         "queue_states",
         "rooms",
+        "takes_turns",
     )
 
     def __init__(
@@ -45,12 +47,17 @@ class CohortTree:
                 queue_state.preempts_while_borrowing = True
         # Cycles count for searches that continue with the next flavor, and leave heads for which quota is reserved:
         # where there are none, a queue may stay out of cycles that would not change it.
-        self.may_rest = fair_strategies is None and all(
-            not any(flavor in rooms.leaves for flavor in line.flavors)
-            and line.queue.preemption.reclaim_within_cohort == ANY
-            and not line.queue.is_strict_fifo
-            and all(len(group.flavors) == 1 for group in line.queue.resource_groups)
-            for line in self.queue_states
+        self.takes_turns = any(line.ledger is not None for line in self.queue_states)
+        self.may_rest = (
+            not self.takes_turns
+            and fair_strategies is None
+            and all(
+                not any(flavor in rooms.leaves for flavor in line.flavors)
+                and line.queue.preemption.reclaim_within_cohort == ANY
+                and not line.queue.is_strict_fifo
+                and all(len(group.flavors) == 1 for group in line.queue.resource_groups)
+                for line in self.queue_states
+            )
         )
         self.queue_of_node = {line.node: line for line in self.queue_states}
         self.evicted: list[SimulatedWorkload] = []

@@ -12,6 +12,7 @@ from math import ceil
 
 from msgspec import Struct, field
 
+from berth.simulator.local_usage import SimulatedClock
 from berth.simulator.scheduler.build_queues import build_queues
 from berth.simulator.scheduler.model import FlavorResource, Job, SchedulerSetup
 from berth.simulator.timed.live_jobs import LiveJob, Stint
@@ -94,7 +95,7 @@ class Accountant:
         self._changed_at: dict[int, int] = {}
         self._in_use: dict[FlavorResource, int] = {}
         self._waiting: dict[str, int] = {}
-        _, trees = build_queues(setup)
+        _, trees = build_queues(setup, SimulatedClock())
         members: dict[tuple[int, FlavorResource], list[tuple[str, FlavorResource]]] = {}
         for queue in setup.queues:
             for flavor_resource in (each for each in queue.quotas if each in self.accelerators):

@@ -148,8 +148,9 @@ class TraceReader:
         name = self._name(entry)
         if len(self.problems.entries) > before or submitted is None or seconds is None or queue is None:
             return None
+        local_queue = self.fleet.find_local_queue(str(entry.get("queue", "")), queue, str(entry.get("team", "")))
         return TimedJob(
-            job=Job(name=name, queue=queue, priority=priority, pod_sets=pod_sets),
+            job=Job(name=name, queue=queue, priority=priority, pod_sets=pod_sets, local_queue=local_queue),
             submitted=submitted,
             seconds=seconds,
             checkpoint=checkpoint,

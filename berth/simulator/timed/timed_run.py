@@ -54,6 +54,8 @@ class _TimedRun:
         self, setup: SchedulerSetup, timing: Timing, observer: Observer, is_over: Callable[[int], bool]
     ) -> None:
         self.simulator = Simulator(setup)
+        self.simulator.moment.has_clock = True
+        self.turn_at: float | None = None
         self.timing = timing
         self.observer = observer
         self.is_over = is_over
@@ -74,7 +76,7 @@ class _TimedRun:
         for timed in jobs:
             if self._run_until(timed.submitted):
                 return RunEnd(self.time)
-            self.time = timed.submitted
+            self._set_time(timed.submitted)
             live = self.live[timed.job.name] = LiveJob(timed, timed.seconds)
             self.observer.submitted(self.time, live)
             self._follow(self.simulator.submit(timed.job))
@@ -110,17 +112,29 @@ class _TimedRun:
 
     def _run_until(self, end: int | None) -> bool:
         """Process everything that comes, up to and including the second `end`; return whether the run is over."""
-        while self.coming and (end is None or self.coming[0][0] <= end):
+        while (is_due := bool(self.coming) and (end is None or self.coming[0][0] <= end)) or self._has_turn(end):
             if self.is_over(self.time):
                 return True
+            if self.turn_at is not None and self._has_turn(self.coming[0][0] if is_due else end):
+                self._set_time(int(self.turn_at))
+                self._follow(self.simulator.take_turns())
+                continue
             time, kind, _, name, version = heapq.heappop(self.coming)
             live = self.live.get(name)
             if live is not None and live.version == version:
-                self.time = time
+                self._set_time(time)
                 self._happen(kind, live)
             elif kind in (_Kind.FAILED, _Kind.REPAIRED):
                 self._change_machines(time, version, is_failure=kind is _Kind.FAILED)
         return self.is_over(self.time)
+
+    def _set_time(self, time: int) -> None:
+        self.time = time
+        self.simulator.moment.now = time
+
+    def _has_turn(self, before: int | None) -> bool:
+        """Return whether local queues may take turns, as time passes, before something happens."""
+        return before is not None and self.turn_at is not None and self.turn_at < before
 
     def _happen(self, kind: _Kind, live: LiveJob) -> None:
         name = live.timed.job.name
@@ -160,6 +174,7 @@ class _TimedRun:
 
     def _follow(self, events: list[JobEvent]) -> None:
         """Follow what a step of the simulator did."""
+        self.turn_at = self.simulator.next_turn()
         for event in events:
             live = self.live[event.workload.job.name]
             match event.kind:
@@ -220,7 +235,7 @@ class _TimedRun:
             back = time + self.machines.outages[number].seconds
             heapq.heappush(self.coming, (back, _Kind.REPAIRED, number, "", number))
             for live in self.machines.fail(number):
-                self.time = time  # an outage that nobody notices is no end of the run
+                self._set_time(time)  # an outage that nobody notices is no end of the run
                 self._restart(live)
         self._use_free_machines(time)
 
@@ -235,7 +250,7 @@ class _TimedRun:
     def _use_free_machines(self, time: int) -> None:
         """Start the pods that waited for machines and have them now."""
         for live, begin, deadline in self.machines.take_from_line() if self.machines is not None else ():
-            self.time = time
+            self._set_time(time)
             live.version += 1
             self._start_pods(live, max(begin, time), deadline)
 

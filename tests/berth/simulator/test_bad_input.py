@@ -129,8 +129,8 @@ CASE = """- case: a
         (
             "- case: a",
             "- kase: a",
-            "[0].kase: unknown key 'kase'; write one of case, clusterQueues, steps, cohorts, fairSharing, topology, "
-            "nodes, kueue; did you mean 'case'?",
+            "[0].kase: unknown key 'kase'; write one of case, clusterQueues, steps, cohorts, fairSharing, "
+            "admissionFairSharing, topology, nodes, kueue, settled; did you mean 'case'?",
         ),
         ("- case: a", "- case: a\n  topology: [rack]", "[0]: has only one of topology and nodes; write both"),
         (

@@ -104,3 +104,11 @@ def test_the_verb_names_the_cluster_of_a_worker_and_nothing_for_a_downgrade() ->
     _, found = upgraded("stacks/examples/multikueue.yaml", "1.34..1.35")
     assert {each["pool"].partition("/")[0] for each in found} == {"central", "east"}
     assert upgraded("stacks/examples/gb200.yaml", "1.35..1.34")[1] == []
+
+
+def test_a_node_pool_of_another_tool_restarts_as_nobody_here_knows() -> None:
+    before, after = ({"pools.l4.adopted": True, "pools.l4.version": minor} for minor in ("1.34", "1.35"))
+    (l4,) = restarts(before, after)
+    assert (l4.pool, l4.now, l4.away) == ("l4", True, l4.total)
+    assert "upgrade settings that their creation chose" in l4.how
+    assert restarts({"pools.l4.adopted": True, "cluster.version": "1.34", "pools.v5e.adopted": True}, before) != [l4]

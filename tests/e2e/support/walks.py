@@ -44,6 +44,7 @@ def deployed(cluster: Cluster, stack: str) -> Generator[None]:
     text = output([*BERTH, "render", stack], ROOT)
     objects = [each for each in yaml.safe_load_all(text) if each and each["kind"] in served]
     made = {each["metadata"]["name"] for each in objects if each["kind"] == "Namespace"}
+    queues = {each["metadata"]["name"] for each in objects if each["kind"] == "ClusterQueue"}
     namespaces = made | _names(cluster, "namespaces") | {None}
     given = yaml.safe_dump_all(each for each in objects if each["metadata"].get("namespace") in namespaces)
     try:
@@ -56,7 +57,7 @@ def deployed(cluster: Cluster, stack: str) -> Generator[None]:
         until("the pods to be gone", lambda: _pods_of_jobs(cluster), lambda left: not left)
         cluster.kubectl("delete", "-f", "-", "--ignore-not-found", "--wait=false", given=given)
         cluster.kubectl("delete", "nodes", "-l", "berth.dev/simulated=true", "--ignore-not-found")
-        until("the queues to be gone", cluster.queues, lambda left: not left)
+        until("the queues to be gone", lambda: queues & {*cluster.queues()}, lambda left: not left)
         until("the namespaces to be gone", lambda: _names(cluster, "namespaces") & made, lambda left: not left)
 
 

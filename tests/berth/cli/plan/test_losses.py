@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.overview.loss_text import what_follows
 from berth.overview.losses import losses_of
 from tests.small_fleets import fleet_of_pools, plan
 from tests.stack_files import ALL_STACKS, every_stack
@@ -156,3 +157,12 @@ def test_a_worker_is_lost_with_all_its_pools() -> None:
     answer = lost("multikueue", "worker=east")
     assert {each["pool"].partition("/")[0] for each in answer["lost"]} == {"east"}
     assert len(answer["lost"]) == len([each for each in plan_of("multikueue").pools if each.worker == "east"])
+
+
+def test_spare_machines_take_the_pods_of_lost_ones() -> None:
+    value = fleet_of_pools({"l4": {"machineType": "g2-standard-24", "nodes": 4, "zone": "us-central1-b", "spares": 1}})
+    value["teams"]["vision"]["queues"]["l4"]["flavors"][0]["guaranteed"] = "all"
+    fleet = plan(value)
+    said = "l4: 2 of 2 L4 that are kept spare take the place of lost ones: pods start there at once."
+    assert said in list(what_follows(fleet, losses_of(fleet, ["1 host of l4"])))
+    assert said in list(what_follows(fleet, losses_of(fleet, ["2 hosts of l4"])))

@@ -196,3 +196,13 @@ def test_clusters_without_buffers(tmp_path: pathlib.Path, stack: str, path: str,
     file.write_text(yaml.safe_dump(config, sort_keys=False))
     answer = CliRunner().invoke(app, ["check", str(file)])
     assert message in answer.output, path
+
+
+def test_a_buffer_of_another_size_is_found_in_the_cluster(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    buffer = objects(run(tmp_path, "pool: l4, replicas: 2", "render", "lab"))["CapacityBuffer"]
+    (tmp_path / "live.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [buffer]}))
+    answer = run(tmp_path, "pool: l4, replicas: 1", "verify", "lab", "--live", "live.json")
+    assert "CapacityBuffer chat/ready: replicas is 2 instead of 1" in answer

@@ -16,7 +16,7 @@ from berth.plan.admission_checks import (
     ProvisioningConfigPlan,
     RetryPlan,
 )
-from berth.plan.configuration import ConfigurationPlan
+from berth.plan.configuration import AdmissionFairSharingPlan, ConfigurationPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import (
     ChartPlan,
@@ -50,6 +50,15 @@ def sound() -> FleetPlan:
         kueue=ConfigurationPlan(),
         charts=(CHART,),
     )
+
+
+WEIGHED = replace(plans.door("vision", "vision-train"), fair_share_weight=2.0)
+
+
+def by_usage(**sharing: Any) -> FleetPlan:
+    """A fleet whose local queues take turns by past use."""
+    kueue = ConfigurationPlan(admission_fair_sharing=AdmissionFairSharingPlan(**sharing))
+    return replace(of_queue(admission_mode="UsageBasedAdmissionFairSharing"), kueue=kueue)
 
 
 @dataclass(frozen=True)
@@ -195,6 +204,31 @@ BETWEEN = (
         of_queue(admission_mode="UsageBasedAdmissionFairSharing"),
         "warning: " + QUEUE + "admissionScope.admissionMode: 'UsageBasedAdmissionFairSharing' has no effect "
         "without kueue.admissionFairSharing; write kueue.admissionFairSharing, or remove admissionScope",
+    ),
+    case(
+        "use that is forgotten at once decides nothing",
+        "mode-without-admission-fair-sharing",
+        by_usage(half_life_seconds=0, resource_weights={"memory": 0}),
+        "warning: " + QUEUE + "admissionScope.admissionMode: 'UsageBasedAdmissionFairSharing' has no effect with "
+        "usageHalfLifeTime: 0s, which keeps no past use; write a time such as usageHalfLifeTime: 12h, or remove "
+        "admissionScope",
+    ),
+    case(
+        "bytes of memory outweigh everything else",
+        "memory-decides",
+        by_usage(half_life_seconds=3600),
+        "warning: "
+        + QUEUE
+        + "admissionScope.admissionMode: 'UsageBasedAdmissionFairSharing' counts a byte of memory as "
+        "much as one google.com/tpu, so memory alone decides; write "
+        "kueue.admissionFairSharing.resourceWeights: {memory: 0}",
+    ),
+    case(
+        "weights of local queues count where they take turns",
+        "weight-without-fair-sharing",
+        of_queue(local_queues=(WEIGHED,)),
+        "warning: " + QUEUE + "localQueueWeights: '2' has no effect where local queues do not take turns by past use; "
+        "write admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}, or remove localQueueWeights",
     ),
 )
 
