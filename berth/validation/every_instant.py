@@ -46,12 +46,15 @@ def at_every_instant(
         with at_instant(state.start):
             by_state.append((state, problems if state is states[0] else plan_again()))
     common = set(problems).intersection(*(each for _, each in by_state))
-    always = set.intersection(*({(each.code, each.path) for each in found} for _, found in by_state))
+    said = [{(each.code, each.path) for each in found} for _, found in by_state]
     kept = [
         each
         for each in problems
         if each in common
-        or not (_is_in_time(each) or (each.code in _AT_ALL_TIMES and (each.code, each.path) not in always))
+        or not (
+            _is_in_time(each)
+            or (each.code in _AT_ALL_TIMES and not all((each.code, each.path) in codes for codes in said))
+        )
     ]
     return (*kept, *_dated(by_state, common))
 

@@ -27,8 +27,8 @@ _ENOUGH = 30
 """So many run times of one kind of job are enough to draw from; of fewer, all jobs of its queue, then all count."""
 _RECENT = 28 * _DAY
 """Older jobs of a history say little about tomorrow."""
-_FRESH = 40
-"""The k-th newest run of a kind counts e^(-k/40): people submit similar jobs together, and other ones next week."""
+_FRESH = 100
+"""The k-th newest run of a kind counts e^(-k/100): people submit similar jobs together, and other ones next week."""
 _STALE = 0.001
 """So much counts even the oldest, for jobs that already ran longer than the newer ones."""
 _LONGEST = 20

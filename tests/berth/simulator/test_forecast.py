@@ -76,7 +76,7 @@ def test_of_two_kinds_of_runs_the_interval_has_both() -> None:
 
 def test_the_newest_runs_count_most() -> None:
     """A team that submitted jobs of 100 s for months submits jobs of 1,000 s today."""
-    found = _forecasts((_running("runs", 0), _waiting("next")), _history([100] * 400 + [1000] * 80), "next")
+    found = _forecasts((_running("runs", 0), _waiting("next")), _history([100] * 400 + [1000] * 200), "next")
     assert found["next"].median == 1000
 
 
@@ -128,12 +128,12 @@ def test_a_short_history_begins_again() -> None:
 def test_draws_are_the_estimate_of_kaplan_and_meier() -> None:
     """The share of drawn run times above each value is the product-limit estimate, with runs that are not finished.
 
-    The k-th newest counts e^(-k/40): the last that ended, those that run now by their time until now, then the others.
+    The k-th newest counts e^(-k/100): the last that ended, those that run now by their time until now, then the others.
     """
     ended, unfinished = [10, 20, 20, 40, 50, 80] * 10, [15, 30, 60] * 10
     newest_first = [(ended[-1], True), *((held, False) for held in sorted(unfinished))]
     newest_first += [(seconds, True) for seconds in reversed(ended[:-1])]
-    counts = [(seconds, has_ended, math.exp(-k / 40)) for k, (seconds, has_ended) in enumerate(newest_first)]
+    counts = [(seconds, has_ended, math.exp(-k / 100)) for k, (seconds, has_ended) in enumerate(newest_first)]
     survival, expected = 1.0, dict[int, float]()
     for value in sorted(set(ended)):
         at_risk = sum(weight for seconds, _, weight in counts if seconds >= value)
