@@ -15,6 +15,8 @@ from msgspec.structs import asdict, replace
 from berth.alibaba import fleet as alibaba_fleet
 from berth.backends.interface import compare
 from berth.cli.plan.fleet import fleet_plan_as_json
+from berth.diff.changes import Changes
+from berth.diff.document import changes_document
 from berth.diff.entitlements import CountChange
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.headline import headline
@@ -27,6 +29,7 @@ from berth.diff.provider_inputs.effects import (
     word_for_input,
 )
 from berth.diff.resource_changes import compare_resources
+from berth.document import Lines
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import evaluate_stack
 from berth.google import fleet as google_fleet
@@ -34,6 +37,7 @@ from berth.names import to_camel
 from berth.plan import gke
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
+from berth.upgrade.findings import Upgrade
 from berth.yaml_loader import load_table
 from tests.berth.diff.edits.edited import BASE, EDITS, changes, edited, plan, write
 from tests.berth.diff.edits.engine_changes import TABLES, is_within
@@ -386,3 +390,22 @@ def _forcing(before: RecordedResource, after: RecordedResource) -> Iterator[str]
         ignored = is_within(path, after.ignore_changes)
         if not ignored and (is_within(path, marked) or is_within(path, after.replace_on_changes)):
             yield path
+
+
+def test_what_nobody_may_miss_is_never_folded() -> None:
+    """In a comment on a pull request a long list of anything else opens on a click."""
+    found = Changes(stack="dev", upgrade=Upgrade(stack="dev", moves=()))
+    lists = [each for each in changes_document(found) if isinstance(each, Lines)]
+    assert [each.title for each in lists if each.whole] == [
+        "Blocked: the stack file does not allow these changes",
+        "Beside the fleet",
+        "Guarantees in time",
+        "Capacity buffers",
+        "Stacks that use this cluster",
+        "Stacks on this platform",
+        "Restarts, in this order",
+        "New warnings",
+        "Versions: unknown",
+        "Versions: what breaks",
+    ]
+    assert [each.title for each in lists if each.folded] == ["Kubernetes objects (0)", "Stack file and team files (0)"]

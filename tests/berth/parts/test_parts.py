@@ -115,7 +115,8 @@ def test_nested_keys_are_spelt_as_in_a_stack_file_and_names_stay_as_they_are() -
     assert with_stack_file_keys((FleetSpec,), "pools", pools) == {
         "my_pool": {"machineType": "a", "labels": {"my_label": "b"}, "capacity": {"flexStart": {}}}
     }
-    assert with_stack_file_keys((PoolSpec,), "taints", ({"key": "a_b"},)) == [{"key": "a_b"}]
+    for written in (({"disk_image": "a_b"},), [{"disk_image": "a_b"}]):
+        assert with_stack_file_keys((PoolSpec,), "secondary_boot_disks", written) == [{"diskImage": "a_b"}]
 
 
 def test_messages_name_the_arguments_of_python() -> None:

@@ -562,12 +562,23 @@ def test_workers_are_on_the_page_with_their_capacity() -> None:
     words = Read(render_page(evaluation("multikueue"))).words
     charts = flavor_charts(plan("multikueue"), plan("multikueue").workers)
     drawn = {(chart.flavor, bar.label): bar.text for chart in charts for bar in chart.totals}
+    segments = {
+        (chart.flavor, bar.label): [(each.kind, each.end) for each in bar.segments]
+        for chart in charts
+        for bar in chart.totals
+    }
     for worker in plan_json("multikueue")["workers"]:
         for flavor in worker["flavors"]:
             most = flavor["capacity"]["max"]
             row = [worker["name"], f"{worker['cluster']} (", flavor["name"], str(most), str(flavor["largestJob"])]
             assert re.search(".*".join(map(re.escape, row)), words, re.S)
-            assert drawn[flavor["name"], f"on {worker['name']}"] == f"{flavor['guaranteed']} of {most}"
+            label = flavor["name"], f"on {worker['name']}"
+            assert drawn[label] == f"{flavor['guaranteed']} of {most}"
+            promised, least = min(flavor["guaranteed"], most), flavor["capacity"]["min"]
+            ends = [("promised", promised), ("standing", least), ("possible", most), ("beyond", flavor["guaranteed"])]
+            assert segments[label] == [
+                each for n, each in enumerate(ends) if each[1] > max((e for _, e in ends[:n]), default=0)
+            ]
     assert "Workers: what each holds" not in Read(render_page(evaluation("dev"))).words
 
 

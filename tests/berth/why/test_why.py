@@ -101,6 +101,18 @@ def test_quota_in_use_says_how_much_until_when_and_whose_job() -> None:
     )
 
 
+@pytest.mark.parametrize(("asked", "at"), [(8, "09:01"), (16, "10:01"), (24, "11:01")])
+def test_the_time_is_that_of_the_first_jobs_whose_ends_are_enough(asked: int, at: str) -> None:
+    """Not that of the last job with a limit: the run times are one, two and three hours."""
+    held = [
+        workload(f"h{hours}", "vision", 1, 8, admitted=True, maximumExecutionTimeSeconds=3600 * hours)
+        for hours in (3, 1, 2)
+    ]
+    waits = workload("c", "vision", 3, asked, admitted=False)
+    state(*held, with_condition(waits, "QuotaReserved", SHORT.replace("8 more", f"{asked} more")))
+    assert f"Until when\n  2026-11-23 {at} UTC at the latest" in why("c")
+
+
 def test_without_a_limit_the_time_is_unknown_and_says_why() -> None:
     state(*full(limited=False))
     assert "Until when\n  unknown: 2 of 2 jobs that hold the quota have no limit of their run time\n" in why("c")

@@ -257,6 +257,7 @@ def test_expressions() -> None:
         "try(var.none, 4)": 4,
         'coalesce(null, "", "y")': "y",
         '"np-${var.name}-$${x}"': "np-x-${x}",
+        '"${m["count"]}-${coalesce("", "b")}"': "2-b",
         "!true": False,
     }
     assert {text: evaluate(text, scope) for text in known} == known
