@@ -68,7 +68,7 @@ def read_teams(
                 )
             )
             continue
-        entry |= _local_queue_weights(own_local_queues, namespaces)
+        entry |= local_queue_weights(own_local_queues, namespaces)
         served_teams = sorted({namespaces[namespace_of(local_queue)] for local_queue in own_local_queues})
         local_queue_name = _local_queue_name(own_local_queues)
         if len(served_teams) > 1 or cluster_queue["spec"].get("cohortName") != cohort_of.get(served_teams[0]):
@@ -100,7 +100,7 @@ def read_teams(
     return {name: _in_order(entry) for name, entry in sorted(made.items())}, shared
 
 
-def _local_queue_weights(local_queues: list[ApiObject], namespaces: Mapping[str, str]) -> StackEntry:
+def local_queue_weights(local_queues: list[ApiObject], namespaces: Mapping[str, str]) -> StackEntry:
     """Return the weights of local queues: of a team if all of its namespaces have it, else of each namespace."""
     by_team: dict[str, dict[str, float]] = {}
     for each in local_queues:

@@ -23,4 +23,4 @@ def buffer_table(plan: FleetPlan) -> Table:
         for buffer in team.buffers
     ]
     head = ("buffer", "", "kept ready", "pool", "nodes", "for all others")
-    return Table("Capacity buffers", head, rows, numbers=(4, 5))
+    return Table("Buffers of services", head, rows, numbers=(4, 5))

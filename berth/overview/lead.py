@@ -14,7 +14,7 @@ from berth.overview.calendar import next_boundaries
 from berth.overview.fleet import guarantee_text
 from berth.overview.lead_events import lead_events, stays_of_machines
 from berth.plan.fleet import FleetPlan, PoolPlan
-from berth.plan.kueue import ClusterQueuePlan
+from berth.plan.kueue import USAGE_BASED, ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 from berth.planner.queueing.preemption import PreemptionPair, preemption_pairs
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas, lendable
@@ -221,6 +221,8 @@ def _takes(shares: _Shares, queue: ClusterQueuePlan) -> Iterator[str]:
         if users and nominal:
             borrowers = abbreviate_names(sorted(users))
             yield f"its {nominal} of {flavor} back: jobs {weaker}of {borrowers} that borrow are preempted at once"
+    if queue.admission_mode == USAGE_BASED and len(queue.local_queues) > 1 and plan.kueue is not None:
+        yield "its turn before the other local queues of the queue, when it has used less lately than they have"
     stronger = sorted(
         {p.target_queue for p in shares.pairs if p.queue == queue.name and p.rule == "borrowWithinCohort"}
     )

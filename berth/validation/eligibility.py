@@ -38,7 +38,13 @@ def check_eligibility(claims: FleetQuotaClaims, problems: Problems) -> None:
             _warn_split(queue_claims, forms, plan, problems)
         for claim in queue_claims if classes else ():
             flavor = flavors[claim.flavor]
-            if claim.quota.nominal and flavor.topology is not None and _never_exists(plan, flavor):
+            # Topology-aware scheduling places pods on nodes that exist; only queued nodes are requested before.
+            never_exists = all(
+                pool.made_by != "others" and pool.capacity != "queued" and not pool.nodes.min
+                for pool in plan.pools
+                if pool.flavor == flavor.name
+            )
+            if claim.quota.nominal and flavor.topology is not None and never_exists:
                 _report_from_zero(claim, flavor, problems)
             elif claim.quota.nominal:
                 _check_guarantee(claim, flavor, forms[claim.flavor], matched, classes, reasons, problems)
@@ -68,15 +74,6 @@ def _check_guarantee(
     problems.fault(
         "unreachable-guarantee", path, f"{message}; write guaranteed: 0, or remove topologyAware from its pools"
     )
-
-
-def _never_exists(plan: FleetPlan, flavor: FlavorPlan) -> bool:
-    """Return whether no node of a flavor exists before a job of it has a place, so that none ever does.
-
-    Kueue's topology-aware scheduling places pods on nodes that exist; only queued nodes are requested before.
-    """
-    pools = [pool for pool in plan.pools if pool.flavor == flavor.name]
-    return all(pool.made_by != "others" and pool.capacity != "queued" and not pool.nodes.min for pool in pools)
 
 
 def _report_from_zero(claim: QuotaClaim, flavor: FlavorPlan, problems: Problems) -> None:

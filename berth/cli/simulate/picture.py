@@ -40,7 +40,10 @@ class _Row(Struct, frozen=True):
 
 def simulation_svg(summary: TraceSummary) -> str:
     """Return the picture, in light or dark colors; its description has the figures for screen readers."""
-    teams = _team_rows(summary)
+    # Teams have one scale, so that they can be compared.
+    scale = float(ceil(max([1.0, *(value for each in summary.teams for value in each.series)])))
+    waits = {each.name: each for each in summary.waits if each.kind == "team"}
+    teams = [_Row((each.team, _waits(waits.get(each.team))), each.series, scale) for each in summary.teams]
     highest = max((row.scale for row in teams), default=0)
     sections = (
         ("use", "Use (dashed: quota; vertical lines: days)", _flavor_rows(summary)),
@@ -77,13 +80,6 @@ def _flavor_rows(summary: TraceSummary) -> list[_Row]:
         )
         for each in summary.flavors
     ]
-
-
-def _team_rows(summary: TraceSummary) -> list[_Row]:
-    """Return a row for each team, on one scale so that teams can be compared."""
-    scale = float(ceil(max([1.0, *(value for each in summary.teams for value in each.series)])))
-    waits = {each.name: each for each in summary.waits if each.kind == "team"}
-    return [_Row((each.team, _waits(waits.get(each.team))), each.series, scale) for each in summary.teams]
 
 
 def _waits(wait: WaitSummary | None) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from berth.adopt.api_objects import InvalidInventory
+from berth.adopt.api_objects import ApiObject, InvalidInventory
 from berth.adopt.inventory import ClusterInventory, read_inventory
 from berth.adopt.kubernetes.kueue_configuration import configuration_changes
+from berth.adopt.teams import local_queue_weights
 from berth.cli.adopt.answer import adopt_inventory
 from tests.gke_answers import files
 from tests.stack_files import plan
@@ -133,3 +134,16 @@ def test_a_config_map_without_the_file_is_refused() -> None:
         each["data"].clear()  # type: ignore[attr-defined]
     with pytest.raises(InvalidInventory, match=r"has no controller_manager_config\.yaml; give the answer of kubectl"):
         adopt_inventory(here, "dev")
+
+
+def test_weights_of_local_queues_are_those_of_a_team_or_of_its_namespaces() -> None:
+    """Of a team if all of its local queues have it; 1 is Kueue's own and left out, and 0 is a weight."""
+
+    def door(namespace: str, weight: str | None = None) -> ApiObject:
+        spec = {"clusterQueue": "q", **({} if weight is None else {"fairSharing": {"weight": weight}})}
+        return {"metadata": {"name": "train", "namespace": namespace}, "spec": spec}
+
+    doors: list[ApiObject] = [door("a", "2"), door("a-dev", "2"), door("b"), door("c", "500m"), door("c-dev", "0")]
+    teams = {"a": "a", "a-dev": "a", "b": "b", "c": "c", "c-dev": "c"}
+    assert local_queue_weights(doors, teams) == {"localQueueWeights": {"a": 2, "c": 0.5, "c-dev": 0}}
+    assert local_queue_weights([door("b")], teams) == {}

@@ -255,6 +255,12 @@ def test_a_queue_has_its_admission_checks_and_its_strategy() -> None:
     assert made["flavorFungibility"]["preference"] == "PreemptionOverBorrowing"
 
 
+def test_a_local_queue_has_its_weight() -> None:
+    door = plans.door("vision", "vision-train")
+    assert "fairSharing" not in spec(kueue.local_queue(door))
+    assert spec(kueue.local_queue(replace(door, fair_share_weight=0.5)))["fairSharing"] == {"weight": "500m"}
+
+
 def test_omitted_queue_settings_use_kueues_defaults() -> None:
     values = {"queueingStrategy", "namespaceSelector", "preemption", "resourceGroups", "cohortName"}
     assert set(spec(kueue.cluster_queue(plans.queue()))) == values

@@ -21,6 +21,7 @@ TEXT, INT, TEXT_OR_NULL = {"type": "string"}, {"type": "integer"}, {"type": ["st
 BOOL = {"type": "boolean"}
 LIMIT = {"type": ["integer", "null"]}
 COUNTS = {"type": "object", "additionalProperties": INT}
+TEXTS = {"type": "object", "additionalProperties": TEXT}
 
 
 def record(**keys: Any) -> dict[str, Any]:
@@ -66,7 +67,7 @@ SHAPE = record(
     flavors=listed(
         record(
             name=TEXT, resource=TEXT, capacity=BOUNDS, guaranteed=INT, pods=LIMIT, unit=INT, spare=INT,
-            oversubscription={"type": "number"}, nodeLabels={"type": "object", "additionalProperties": TEXT},
+            oversubscription={"type": "number"}, nodeLabels=TEXTS,
             pools=listed(TEXT), topologyName=TEXT_OR_NULL,
         )
     ),
@@ -97,7 +98,13 @@ SHAPE = record(
     ),
     teams=listed(
         record(
-            name=TEXT, state=TEXT, namespaces=listed(TEXT), queues=listed(TEXT), guaranteed=COUNTS, ceiling=COUNTS
+            name=TEXT, state=TEXT, namespaces=listed(TEXT), queues=listed(TEXT), guaranteed=COUNTS, ceiling=COUNTS,
+            capacityBuffers=listed(
+                record(
+                    name=TEXT, namespace=TEXT, pool=TEXT_OR_NULL, provisioningStrategy=TEXT, unit=TEXTS,
+                    replicas=LIMIT, percentage=LIMIT, units=LIMIT, nodes=LIMIT,
+                )
+            ),
         )
     ),
     workers=listed(

@@ -24,10 +24,11 @@ FACTS = ROOT / "tests" / "vendored" / "facts" / "gke_versions.txt"
 OTHER_PAGES = {"1.28.7-gke.1020000", "1.31.1-gke.1146000", "1.27.7-gke.1088000", "1.28.6-gke.1095000"} | {
     *("1.29.3-gke.1093000", "1.28.3-gke.1067000", "1.30.1-gke.1329000", "1.35.0-gke.1403000", "1.29.2-gke.1108000"),
     *("1.34.0-gke.1", "1.34.3-gke.1318000", "1.35.2-gke.1842000", "1.36.0-gke.3712000"),
-    *("1.32.4-gke.1415000", "1.32.6-gke.1060000", "1.33.2-gke.4731000"),
+    *("1.32.4-gke.1415000", "1.32.6-gke.1060000", "1.33.2-gke.4731000", "1.36.0-gke.2253000", "1.36.0-gke.2853000"),
 }
 """Versions that the facts do not have: from pages on auto-provisioning, MPS, reservations, monitoring components,
-secondary boot disks, GKE Sandbox, dynamic slices with Kueue, checkpoints, H4D, and Cluster Toolkit's on A4X."""
+secondary boot disks, GKE Sandbox, dynamic slices with Kueue, checkpoints, H4D, capacity buffers, and Cluster Toolkit's
+on A4X."""
 
 parts = st.tuples(st.integers(1, 2), st.integers(0, 40), st.integers(0, 9), st.integers(0, 3000000))
 lengths = st.integers(2, 4)
