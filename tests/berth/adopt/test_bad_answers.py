@@ -414,3 +414,24 @@ def test_answers_of_the_rest_api_and_of_other_shells_are_read() -> None:
     texts = _texts(edit)
     assert sum(map(len, texts.values())) > 5_000_000 / 2
     assert len(read_inventory(texts).node_pools) == len(read_inventory(_texts(lambda _: None)).node_pools)
+
+
+_START, _END = {"startTime": "2026-12-20T00:00:00Z"}, {"endTime": "2027-01-04T00:00:00Z"}
+
+
+@pytest.mark.parametrize("value", [["x"], 7, {"x": 7}, {"x": _END}, {"x": _START}, {"x": {**_START, "endTime": 1}}])
+def test_exclusions_without_a_start_or_an_end_are_named_by_their_place(value: object) -> None:
+    answers = {name: json.loads(text) for name, text in files(plan("dev")).items()}
+    answers["cluster.json"].setdefault("maintenancePolicy", {})["window"] = {"maintenanceExclusions": value}
+    with pytest.raises(InvalidInventory) as found:
+        read_inventory({name: json.dumps(answer) for name, answer in answers.items()})
+    (line,) = found.value.lines
+    assert "maintenancePolicy.window.maintenanceExclusions is not an object of exclusions with their start and" in line
+
+
+def test_an_exclusion_until_the_end_of_support_needs_no_end() -> None:
+    answers = {name: json.loads(text) for name, text in files(plan("dev")).items()}
+    options = {"scope": "NO_UPGRADES", "endTimeBehavior": "UNTIL_END_OF_SUPPORT"}
+    exclusions = {"x": {**_START, "maintenanceExclusionOptions": options}, "y": {**_START, **_END}}
+    answers["cluster.json"].setdefault("maintenancePolicy", {})["window"] = {"maintenanceExclusions": exclusions}
+    read_inventory({name: json.dumps(answer) for name, answer in answers.items()})

@@ -131,6 +131,30 @@ def test_a_pool_that_moves_to_other_zones_in_place_loses_all_its_nodes(
     assert [guard_text.describe_guarded_change(loss) for loss in report.blocked] == guarded
 
 
+@pytest.mark.parametrize(
+    ("after", "blocked", "allowed"),
+    [
+        ({"nodeCount": 1}, ["nodes 2 → 1", "v5e keeps 20 of 24 guaranteed"], None),
+        ({"nodeCount": 0}, ["nodes 2 → 0", "v5e keeps 16 of 24 guaranteed"], None),
+        ({"nodeCount": 3}, None, None),
+        ({"autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 2}}, None, "enough is left"),
+        ({"autoscaling": {"totalMinNodeCount": 2, "totalMaxNodeCount": 2}}, None, None),
+    ],
+)
+def test_nodes_of_a_fixed_pool_are_lost_if_less_is_left_than_is_guaranteed(
+    after: Mapping[str, object], blocked: list[str] | None, allowed: str | None
+) -> None:
+    """One slice of three, whose nodes the 24 guaranteed chips need; a range keeps its greatest number."""
+    urn = "urn:pulumi:dev::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::v5e-1-pool"
+    states = {"oldState": {"inputs": {"nodeCount": 2}}, "newState": {"inputs": after}}
+    report = check_preview(
+        read_preview({"steps": [{"op": "update", "urn": urn, **states}]}), plan(fleet_values("dev"), "dev")
+    )
+    assert [list(loss.parts) for loss in report.blocked] == ([] if blocked is None else [blocked])
+    reasons = [loss.allowed for loss in report.losses if loss.allowed is not None]
+    assert [reason.startswith(allowed or "") for reason in reasons] == ([] if allowed is None else [True])
+
+
 SHAPELESS = [
     '{"steps": [{"op": "obliterate", "urn": "u"}]}',
     '{"steps": []}',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -263,3 +264,12 @@ def test_an_answer_with_a_project_number_fits_one_project_only() -> None:
     assert problem.message == (
         "the answer has no project name, and the fleet is in a, b; give answers of gcloud compute regions describe"
     )
+
+
+def test_every_faulty_quota_is_named(tmp_path: Path) -> None:
+    answer = json.loads((ANSWERS / "region.json").read_text(encoding="utf-8"))
+    answer["quotas"] = [{"metric": "A"}, 7, *answer["quotas"], {"limit": 8.0}]
+    (tmp_path / "region.json").write_text(json.dumps(answer), encoding="utf-8")
+    _, problems = read_answers([tmp_path / "region.json"], ["my-project"], ["us-central1"])
+    places = [re.findall(r"quotas\[(\d+)\]", each.line())[0] for each in problems]
+    assert places == ["0", "1", str(len(answer["quotas"]) - 1)]

@@ -443,3 +443,12 @@ def test_the_printed_queries_ask_for_every_metric() -> None:
     assert [line.rpartition(" ")[2] for line in lines] == [f"{metric}.json" for metric in (USAGE, NOMINAL, PENDING)]
     assert all("step=60" in line for line in lines)
     assert last == f"berth usage dev --metrics {USAGE}.json --metrics {NOMINAL}.json --metrics {PENDING}.json"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "length"),
+    [(3600, "1.0 hours"), (48 * 3600 - 30, "48.0 hours"), (48 * 3600, "2.0 days"), (100 * 86400 - 60, "100.0 days")],
+)
+def test_the_length_of_a_period_is_in_hours_below_two_days(seconds: int, length: str) -> None:
+    report = UsageReport(start=0, end=seconds, step=60, teams=(), unknown_queues=())
+    assert f" UTC ({length}), a sample every 60 s" in tables.period(report)
