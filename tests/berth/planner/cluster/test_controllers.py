@@ -252,7 +252,7 @@ def test_the_sharing_settings_of_a_queue_are_in_its_manifest() -> None:
         },
     }
     fleet = with_kueue(ALL, **{f"{small.TRAIN}.{key}": value for key, value in result.items()})
-    assert small.warnings(fleet) == []
+    assert small.warnings(fleet) == ["memory-decides teams.vision.queues.train.admissionScope.admissionMode"]
     spec = cast("dict[str, Any]", cluster_queue(small.queue(small.plan(fleet), "vision-train"))["spec"])
     assert spec["fairSharing"] == {"weight": "2"}
     assert spec["stopPolicy"] == "Hold"
