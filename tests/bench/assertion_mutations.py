@@ -21,6 +21,7 @@ from berth.evaluate import Evaluation, evaluate_changed
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorQuotasPlan, PreemptionPlan, QuotaLimits
 from berth.simulator.fleet import build_simulated_fleet
+from berth.simulator.local_usage import SimulatedClock
 from berth.simulator.scheduler.build_queues import build_queues
 from berth.simulator.scheduler.model import (
     RUNNING,
@@ -191,7 +192,7 @@ class _Trees:
 
     def __init__(self, setup: SchedulerSetup) -> None:
         self.setup = setup
-        queues, _ = build_queues(setup)
+        queues, _ = build_queues(setup, SimulatedClock())
         self.nodes = {node.name: node for each in queues.values() for node in _subtree(each.node.root())}
         self.parents = {cohort.name: cohort.parent for cohort in setup.cohorts}
         self.totals: defaultdict[tuple[str, FlavorResource], int] = defaultdict(int)
