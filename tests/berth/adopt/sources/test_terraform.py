@@ -220,6 +220,7 @@ TWO = MAIN.replace('"main"', '"second"').replace('"gpu"', '"g2"').replace('"tpu"
         (MAIN.replace('"us-central1"', "var.r"), " error: the cluster's location is var.r; add --value location=…"),
         (MAIN + TWO, " error: has 2 clusters ("),
         ("locals { a = " + "[" * 60 + "]" * 60 + " }\n", " error: has more than 40 brackets inside each other"),
+        ("locals { a = " + " + ".join("1" * 3000) + " }\n", " error: not valid Terraform (RecursionError)"),
         ('{"format_version": "1.0"}', " error: has no values of resources; give the output of terraform show"),
         ('{"values": ', " error: is not JSON: "),
     ],
