@@ -169,6 +169,32 @@ resource "google_compute_network" "vpc" {
     assert not any(line.startswith("google_container_node_pool.many") for line in lines(given))
 
 
+@pytest.mark.parametrize(
+    ("place", "block", "line"),
+    [
+        (
+            "google_container_cluster",
+            'workload_identity_config { workload_pool = "other.svc.id.goog" }',
+            "cluster ml: workload_pool other.svc.id.goog → acme-ml.svc.id.goog",
+        ),
+        (
+            "google_container_cluster",
+            'security_posture_config { mode = "DISABLED" }',
+            "cluster ml: securityPostureConfig.mode DISABLED → BASIC",
+        ),
+        (
+            "node_config",
+            'workload_metadata_config { mode = "GCE_METADATA" }',
+            "node pool gpu-a: config.workloadMetadataConfig.mode GCE_METADATA → GKE_METADATA",
+        ),
+    ],
+)
+def test_what_berth_sets_otherwise_is_named(place: str, block: str, line: str) -> None:
+    at = MAIN.index("{\n", MAIN.index(place)) + len("{\n")
+    assert line in lines(described(f"{MAIN[:at]}  {block}\n{MAIN[at:]}"))
+    assert line not in lines(described(MAIN))
+
+
 def test_tfvars_and_values_replace_variables() -> None:
     text = MAIN.replace("  count          = 2", "  count          = var.gpus")
     files = {"main.tf": text, "prod.tfvars": "gpus = 3\n"}
