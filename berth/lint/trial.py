@@ -225,7 +225,8 @@ def count_admitted(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...
     """
     simulator, counted = context.simulator, tuple(without_excluded(each) for each in pod_sets)
     held: list[str] = []
-    admitted, together = 0, most
+    admitted: int = 0
+    together: int = most
     while together:
         name = f"trial-{len(held)}"
         sets = tuple(each.with_count(each.count * together) for each in counted)

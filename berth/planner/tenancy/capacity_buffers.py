@@ -189,7 +189,7 @@ class _Buffers:
         if requests is None or not self._has_room(requests, pool, path):
             return None
         fits = [limits[each] // requests[each] for each in limits if requests.get(each)]
-        units = min([*([] if spec.replicas is None else [spec.replicas]), *fits], default=None)
+        units: int | None = min([*([] if spec.replicas is None else [spec.replicas]), *fits], default=None)
         if not units:
             amounts = ", ".join(f"{quantity(each, amount)} {each}" for each, amount in sorted(requests.items()))
             message = f"says nothing of what a unit requests, {amounts}" if units is None else f"is less than {amounts}"

@@ -17,7 +17,7 @@ from berth.cli import app
 from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import Answer
 from berth.diff.guard.preview_file import parse_preview, read_preview
-from berth.diff.guard.preview_steps import EnginePreview, PreviewFormatError
+from berth.diff.guard.preview_steps import EnginePreview, PreviewFormatError, refusing_odd_shapes
 from berth.engine import RecordedResource, run_program
 from berth.resource import ResourceKind
 from berth.yaml_loader import LOADER
@@ -153,6 +153,18 @@ def test_nodes_of_a_fixed_pool_are_lost_if_less_is_left_than_is_guaranteed(
     assert [list(loss.parts) for loss in report.blocked] == ([] if blocked is None else [blocked])
     reasons = [loss.allowed for loss in report.losses if loss.allowed is not None]
     assert [reason.startswith(allowed or "") for reason in reasons] == ([] if allowed is None else [True])
+
+
+@pytest.mark.parametrize("error", [AttributeError, KeyError, TypeError, ValueError])
+def test_a_value_of_another_type_is_no_preview_wherever_it_is_found(error: type[Exception]) -> None:
+    told = f"a value in it is of another type .{error.__name__}: "
+    with pytest.raises(PreviewFormatError, match=told), refusing_odd_shapes():
+        raise error("a\nb")
+
+
+def test_bytes_that_are_not_utf_8_are_no_preview() -> None:
+    with pytest.raises(PreviewFormatError, match="it is not UTF-8"), refusing_odd_shapes():
+        b"\xff".decode()
 
 
 SHAPELESS = [

@@ -124,6 +124,20 @@ def test_more_slices_than_there_are_at_once_are_never_admitted(tmp_path: pathlib
     assert "3 slices of 4x4x8 are more than the 2 that 'ironwood' can form at once" in lint(tmp_path, job)
 
 
+def test_a_kind_that_the_slice_controller_does_not_read_forms_no_slices(tmp_path: pathlib.Path) -> None:
+    job = workload("--topology", "4x4x8")
+    worker = {"replicas": 32, "template": template(job)}
+    torch = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": job["metadata"],
+        "spec": {"pytorchReplicaSpecs": {"Worker": worker}},
+    }
+    lines = lint(tmp_path, torch)
+    assert "Kueue's slice controller forms no slices for a PyTorchJob; write a Job, JobSet or LeaderWorkerSet" in lines
+    assert "can admit it" not in lines
+
+
 @pytest.mark.parametrize("kind", ["deployment", "trainjob", "raycluster", "rayjob"])
 def test_a_kind_that_the_slice_controller_does_not_read_is_not_written(kind: str) -> None:
     options = ["--kind", kind, "--image", "train:1", "--", "python", "train.py"]

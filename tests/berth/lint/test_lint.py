@@ -117,6 +117,17 @@ def test_the_team_option_sets_the_default_namespace(folder: pathlib.Path) -> Non
     assert lint("job.yaml", "--team", "visoin", exit_code=1) == ["--team: no team 'visoin'; did you mean 'vision'?"]
 
 
+def test_admit_takes_the_same_namespace_from_the_team_option(folder: pathlib.Path) -> None:
+    (folder / "job.yaml").write_text(BASES["job"].replace("  namespace: vision\n", ""), encoding="utf-8")
+    admitted = CliRunner().invoke(app, ["admit", "lab", "job.yaml", "--team", "vision"])
+    assert (admitted.exit_code, "gpus   vision/urgent   admitted   l4 4" in admitted.stdout) == (0, True)
+    elsewhere = CliRunner().invoke(app, ["admit", "lab", "job.yaml", "--team", "speech"])
+    assert "no local queue 'urgent' in namespace 'speech'" in elsewhere.output
+    unknown = CliRunner().invoke(app, ["admit", "lab", "job.yaml", "--team", "visoin"])
+    assert (unknown.exit_code, unknown.stdout) == (1, "")
+    assert unknown.stderr == "error: --team: no team 'visoin'; did you mean 'vision'? [unknown-name]\n"
+
+
 def test_files_that_hold_no_job_are_no_answer(folder: pathlib.Path) -> None:
     (folder / "empty.yaml").write_text("# later\n", encoding="utf-8")
     (folder / "bad.yaml").write_text("kind: [Job\n", encoding="utf-8")

@@ -6,10 +6,13 @@ import re
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from berth.nodes import FleetNodes, NodeGroup, fleet_nodes
 from berth.nodes.labels import label_table
 from berth.nodes.model import HOSTNAME, NODE_POOL, ZONE
+from berth.nodes.resources import node_resources
+from berth.nodes.sources import node_sources
 from tests.stack_files import GKE_STACKS, every_stack, plan
 
 
@@ -119,3 +122,19 @@ def test_every_flavor_counts_the_capacity_of_its_nodes(stack: str) -> None:
             for each in pools.values()
         ]
         assert sum(counts) == flavor.capacity.max, flavor.name
+
+
+@every_stack
+def test_every_resource_of_a_node_of_unknown_size_is_unknown_and_says_why(stack: str) -> None:
+    """And the others keep their answer: what pods may have of a node never counts as nothing."""
+    fleet = plan(stack)
+    sources = [each for pool in fleet.own_pools for each in node_sources(fleet, pool)]
+    for source in sources:
+        known = node_resources(source, image_streaming=False)
+        assert known.known.keys().isdisjoint(known.unknown)
+        sizeless = replace(source, machine=None, pool=replace(source.pool, vcpu=0, memory_gb=0))
+        made = node_resources(sizeless, image_streaming=False)
+        why = f"no table has the size of {source.machine_type}"
+        assert {key for key, text in made.unknown.items() if text == why} == {"cpu", "memory"}
+        assert made.known.keys().isdisjoint({"cpu", "memory"} | made.unknown.keys())
+        assert made.unknown.keys() - {"cpu", "memory"} == known.unknown.keys() - {"cpu", "memory"}

@@ -136,6 +136,21 @@ def test_printed_workloads_match_the_published_schemas(stack: str, team: str, qu
     assert [fault for each in checked for fault in crds.faults(each)] == []
 
 
+def test_a_request_names_the_topology_of_slices_of_several_hosts_and_of_nothing_else() -> None:
+    """Without it GKE would make nodes that form no slice."""
+    asked: dict[str, str | None] = {}
+    for where in QUEUES:
+        made = {each["kind"]: each for each in fitting(*where).get("provisioning-request", ())}
+        if made:
+            request, template = made["ProvisioningRequest"]["spec"], made["PodTemplate"]["template"]["spec"]
+            topology = template["nodeSelector"].get("cloud.google.com/gke-tpu-topology")
+            expected = topology if request["podSets"][0]["count"] > 1 else None
+            assert request["parameters"].get("tpu-topology") == expected, where
+            asked["/".join(where)] = expected
+    assert None in asked.values()
+    assert set(asked.values()) - {None}
+
+
 # --- figures, a second way --------------------------------------------------------------------------------------------
 
 

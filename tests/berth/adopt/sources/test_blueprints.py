@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,27 @@ def test_values_replace_variables_and_global_variables_reach_modules() -> None:
     assert len(rows(BLUEPRINT, slices="3")) == 3
     spot = BLUEPRINT.replace("slices: 2}", "slices: 1, spot: true}")
     assert rows(spot) == ["ct6e-standard-4t-pool ct6e-standard-4t 4 4x4 us-east5-b spot -/100 COMPACT"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "keys"),
+    [
+        ({}, {"imageStreaming": False}),
+        ({"enable_gcfs": True}, {}),
+        ({"enable_gcfs": True, "enable_shielded_nodes": False}, {"shieldedNodes": False}),
+        ({"enable_gcfs": True, "enable_inference_gateway": True}, {"gatewayApi": True}),
+        ({"enable_gcfs": True, "enable_gcsfuse_csi": True}, {"storageDrivers": ["gcs-fuse"]}),
+        ({"enable_gcfs": True, "enable_parallelstore_csi": True}, {"storageDrivers": ["parallelstore"]}),
+        ({"enable_gcfs": True, "enable_private_nodes": False}, {"privateNodes": False}),
+    ],
+)
+def test_a_setting_of_the_cluster_becomes_its_key(settings: dict[str, Any], keys: dict[str, Any]) -> None:
+    """`imageStreaming` and the others are left out where the toolkit has Berth's default."""
+    text = BLUEPRINT.replace("gke-cluster, use: [net]}", f"gke-cluster, use: [net], settings: {json.dumps(settings)}}}")
+    result = describe_source(read_source({"b.yaml": text}, {}), "mine")
+    written = yaml.safe_load(result.stack_file)["config"]["berth:fleet"]["cluster"]
+    known = ("imageStreaming", "shieldedNodes", "gatewayApi", "storageDrivers", "privateNodes")
+    assert {key: written[key] for key in known if key in written} == keys
 
 
 def test_older_expressions_and_arithmetic_are_read() -> None:

@@ -169,6 +169,32 @@ resource "google_compute_network" "vpc" {
     assert not any(line.startswith("google_container_node_pool.many") for line in lines(given))
 
 
+@pytest.mark.parametrize(
+    ("place", "block", "line"),
+    [
+        (
+            "google_container_cluster",
+            'workload_identity_config { workload_pool = "other.svc.id.goog" }',
+            "cluster ml: workload_pool other.svc.id.goog → acme-ml.svc.id.goog",
+        ),
+        (
+            "google_container_cluster",
+            'security_posture_config { mode = "DISABLED" }',
+            "cluster ml: securityPostureConfig.mode DISABLED → BASIC",
+        ),
+        (
+            "node_config",
+            'workload_metadata_config { mode = "GCE_METADATA" }',
+            "node pool gpu-a: config.workloadMetadataConfig.mode GCE_METADATA → GKE_METADATA",
+        ),
+    ],
+)
+def test_what_berth_sets_otherwise_is_named(place: str, block: str, line: str) -> None:
+    at = MAIN.index("{\n", MAIN.index(place)) + len("{\n")
+    assert line in lines(described(f"{MAIN[:at]}  {block}\n{MAIN[at:]}"))
+    assert line not in lines(described(MAIN))
+
+
 def test_tfvars_and_values_replace_variables() -> None:
     text = MAIN.replace("  count          = 2", "  count          = var.gpus")
     files = {"main.tf": text, "prod.tfvars": "gpus = 3\n"}
@@ -220,6 +246,7 @@ TWO = MAIN.replace('"main"', '"second"').replace('"gpu"', '"g2"').replace('"tpu"
         (MAIN.replace('"us-central1"', "var.r"), " error: the cluster's location is var.r; add --value location=…"),
         (MAIN + TWO, " error: has 2 clusters ("),
         ("locals { a = " + "[" * 60 + "]" * 60 + " }\n", " error: has more than 40 brackets inside each other"),
+        ("locals { a = " + " + ".join("1" * 3000) + " }\n", " error: not valid Terraform (RecursionError)"),
         ('{"format_version": "1.0"}', " error: has no values of resources; give the output of terraform show"),
         ('{"values": ', " error: is not JSON: "),
     ],

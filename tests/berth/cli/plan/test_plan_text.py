@@ -10,10 +10,13 @@ import pytest
 from berth.document import Share, Table
 from berth.document.text import render_text
 from berth.evaluate import Evaluation
+from berth.overview.cohorts import cohort_table
 from berth.overview.fleet import fleet_document
 from berth.simulator.fleet import build_simulated_fleet
 from berth.simulator.scheduler.simulate import Simulator
 from tests.berth.cli.plan.test_plan_json import in_cores
+from tests.small_fleets import fleet_with
+from tests.small_fleets import plan as small_plan
 from tests.stack_files import ROOT, evaluation, every_stack, plan_json
 
 
@@ -43,6 +46,14 @@ def own(plan: dict[str, Any], flavor: str) -> list[dict[str, Any]]:
     (resource,) = (f["resource"] for f in plan["flavors"] if f["name"] == flavor)
     quotas = (q for holder in (*plan["clusterQueues"], *plan["cohorts"]) for q in holder["quotas"])
     return [in_cores(q) for q in quotas if q["flavor"] == flavor and q["resource"] == resource]
+
+
+def test_a_cohort_without_queues_has_a_row_below_its_parent() -> None:
+    cohorts = {"lab": {}, "research": {"parent": "lab"}, "unused": {"parent": "research"}}
+    table = cohort_table(small_plan(fleet_with({"cohorts": cohorts})))
+    assert (table.title, [row[0] for row in table.rows][-1]) == ("Quota tree", "    unused")
+    assert table.rows[-1] == ["    unused", "–", "–", "–", "no queues", ""]
+    assert [row for row in table.rows if row[0] == "  research" and "no queues" in row] == []
 
 
 @every_stack
