@@ -2,8 +2,8 @@
 
 The history is simulated on the queues of the stack, which gives each job the wait that it would have had there. For
 some of the jobs that waited, a forecast is made from the state at their submission and the jobs that had ended by then.
-How far the real waits are from these forecasts, in units of each forecast's own width, corrects the next one (locally
-adaptive conformal prediction).
+How far the real waits are from these forecasts, in units of each forecast's own width, is how wide the next interval is
+(locally adaptive conformal prediction). The middle stays: errors of last week are no errors of today.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Calibration(Struct, frozen=True):
     waited: int
 
     def correct(self, forecast: StartForecast, horizon: int) -> StartForecast:
-        """Return the forecast with the errors of the trials taken into account; unchanged if they are too few."""
+        """Return the forecast with an interval as wide as the errors of the trials; unchanged if they are too few."""
         return _correct(forecast, self.trials, horizon)
 
     def count_within(self, horizon: int) -> tuple[int, int]:
@@ -70,12 +70,12 @@ def _correct(forecast: StartForecast, trials: Sequence[PastForecast], horizon: i
         (math.log(max(each.wait, _LEAST)) - _center(each.forecast, horizon)) / _width(each.forecast, horizon)
         for each in trials
     )
-    low, median, high = (
-        round(math.exp(_center(forecast, horizon) + error * _width(forecast, horizon)))
-        for error in (errors[0], errors[len(errors) // 2], errors[-1])
+    low, high = (
+        min(horizon + 1, round(math.exp(_center(forecast, horizon) + error * _width(forecast, horizon))))
+        for error in (min(errors[0], 0), max(errors[-1], 0))  # the middle stays within
     )
-    late = [None if value > horizon else value for value in (low, median, high)]
-    return StartForecast(low=late[0], median=late[1], high=late[2], started=forecast.started)
+    late = [None if value > horizon else value for value in (low, high)]
+    return StartForecast(low=late[0], median=forecast.median, high=late[1], started=forecast.started)
 
 
 def _center(forecast: StartForecast, horizon: int) -> float:
