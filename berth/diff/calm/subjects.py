@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 
 from msgspec import Struct
 
@@ -73,13 +72,13 @@ def _proportional(old: QueueingPlan, new: QueueingPlan) -> Iterator[tuple[str, s
         old_amounts, new_amounts = (dict(_amounts(queue)) for queue in (before[name], after[name]))
         for flavor, resource in old_amounts.keys() & new_amounts.keys():
             accelerator = flavor, resources[flavor]
-            pairs = (
+            pairs = [
                 (one, own)
                 for amounts in (old_amounts, new_amounts)
                 for one, own in zip(amounts[flavor, resource], amounts.get(accelerator, (0, 0)), strict=True)
                 if own
-            )
-            if len({Fraction(one, own) for one, own in pairs}) <= 1:
+            ]
+            if all(one * pairs[0][1] == own * pairs[0][0] for one, own in pairs):
                 yield name, flavor, resource
 
 
