@@ -124,6 +124,50 @@ def test_every_component_registered_its_outputs(stack: str, preview: bool) -> No
     assert [r.urn for r in resources(stack, preview) if not r.custom and not r.outputs_registered] == []
 
 
+OUTPUTS: Mapping[str, tuple[str, ...]] = {
+    "ack:FleetInstance": ("fleetId",),
+    "ack:FleetObjects": ("objects",),
+    "ack:Member": ("clusterId",),
+    "gke:AcceleratorNetworks": ("subnetworks",),
+    "gke:Checkpointing": ("bucket",),
+    "gke:Cluster": ("clusterName", "endpoint"),
+    "gke:ClusterNetworks": ("networks",),
+    "gke:ComputeClasses": ("computeClasses",),
+    "gke:FutureReservation": ("reservationName",),
+    "gke:Network": ("network", "subnetwork"),
+    "gke:NodePool": ("poolName",),
+    "gke:NodeServiceAccount": ("email",),
+    "gke:Reservation": ("reservationName",),
+    "gke:Services": ("services",),
+    "gke:WebhookFirewall": ("rule",),
+    "gke:WorkloadPolicy": ("policyName",),
+    "gpu:Installers": ("daemonSets",),
+    "kueue:AdmissionChecks": ("admissionChecks",),
+    "kueue:Cohorts": ("cohorts",),
+    "kueue:Controllers": ("versions",),
+    "kueue:Flavors": ("flavors",),
+    "kueue:Priorities": ("priorities",),
+    "kueue:TeamQueues": ("clusterQueues",),
+    "kueue:Topologies": ("topologies",),
+    "kueue:WorkerAccess": (),
+    "kueue:Workers": ("clusters",),
+    "monitoring:Collection": ("objects",),
+    "monitoring:Views": ("alerts", "dashboards"),
+    "tenancy:Access": ("groups",),
+    "tenancy:Policies": ("policies",),
+    "tenancy:Team": ("namespaces",),
+}
+"""Type of a component → names of its outputs, as the engine shows them and keeps them in the state."""
+
+
+@every_fleet
+def test_the_outputs_of_components_keep_their_names(stack: str) -> None:
+    components = [each for each in resources(stack, False) if not each.custom and each.type.startswith("berth:")]
+    found = {(each.type.removeprefix("berth:"), tuple(sorted(each.outputs or ()))) for each in components}
+    assert found - set(OUTPUTS.items()) == set()
+    assert all(value is not None for each in components for value in (each.outputs or {}).values())
+
+
 @every_fleet
 @both_modes
 def test_every_resource_has_an_explicit_provider_and_a_component_for_a_parent(stack: str, preview: bool) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from berth.backends.interface import compare
@@ -17,6 +19,7 @@ from berth.diff.changes import Changes
 from berth.diff.guard.allowances import GuardedAction
 from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
+from berth.rotate.yaml_editor import YamlEditor
 from tests.berth.diff.edits.edited import BASE, write
 from tests.stack_files import GKE_STACKS
 
@@ -231,3 +234,14 @@ def test_a_stack_file_outside_of_the_project_is_rotated_and_not_written(project:
     assert result.exit_code == 0, result.output
     assert _diffs(result.stdout)[0].startswith("--- a/Pulumi.dev.yaml\n")
     assert outside.read_text(encoding="utf-8") == BASE["Pulumi.dev.yaml"]
+
+
+@pytest.mark.parametrize(
+    "text", ["a: {b: [{c: 1}, {c: 2}, {c: 3}]}\n", "a:\n  b:\n    - c: 1\n    - c: 2\n    - c: 3\n"]
+)
+@pytest.mark.parametrize(("first", "order"), [(0, [2, 1, 3]), (1, [1, 3, 2])])
+def test_two_neighbours_of_a_longer_list_change_places(text: str, first: int, order: list[int]) -> None:
+    text = f"config:\n  berth:fleet:\n{textwrap.indent(text, '    ')}"
+    editor = YamlEditor("lab", "Pulumi.lab.yaml", {"Pulumi.lab.yaml": text}).swap_items(("a", "b"), first)
+    written = yaml.safe_load(editor.texts["Pulumi.lab.yaml"])["config"]["berth:fleet"]["a"]["b"]
+    assert [each["c"] for each in written] == order

@@ -170,6 +170,16 @@ def test_teams_share_the_guarantees_of_an_example(stack: str, number: int, proje
             assert {team.ceiling[flavor] for team in fleet_plan.teams} == {whole}
 
 
+@pytest.mark.parametrize("stack", ["dev", "gb200", "hpc", "ironwood"])
+def test_a_team_without_groups_is_shown_where_they_are_written(stack: str, project: Path) -> None:
+    """A team that keeps the groups of the example needs no such line."""
+    made(project, "--from", stack, *where(stack), "--team", "team-v", "--team", "team-w")
+    text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+    teams = yaml.safe_load(text)["config"]["berth:fleet"]["teams"]
+    for name in ("team-v", "team-w"):
+        assert (f"# groups: [{name}@example.com]" in text) != ("groups" in teams[name]), name
+
+
 @pytest.mark.parametrize("number", [1, 2, 5])
 def test_new_teams_of_the_batch_platform_have_its_queue_roles(number: int, project: Path) -> None:
     """Each has hp, lp and compact with the settings of the example, and all share its dws queue."""
