@@ -109,6 +109,7 @@ class UsageLedger:
 
     def continue_from(self, other: UsageLedger) -> None:
         """Take over the usage of local queues, with their weights of today."""
+        self._admissions = other._admissions
         for name, local in other._local_queues.items():
             self._local_queues[name] = replace(local, weight=self.weights.get(name, 1.0))
 

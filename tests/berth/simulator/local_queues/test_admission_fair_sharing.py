@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.simulator.fleet import build_simulated_fleet, nameless_warnings, turn_warnings
-from berth.simulator.local_usage import SimulatedClock, UsageLedger
+from berth.simulator.local_usage import DoubtfulTurn, SimulatedClock, UsageLedger
 from berth.simulator.scheduler.events import JobEvent, JobEventKind
 from berth.simulator.scheduler.model import AdmissionFairSharing, Job, SchedulerSetup
 from berth.simulator.scheduler.pending_line import TakingTurns
@@ -204,6 +204,24 @@ def test_without_a_clock_a_turn_that_depends_on_time_is_told(jobs: list[Job], is
     assert bool(messages) is not is_certain
     for message in messages:
         assert "depends on the time between steps; here none passes, and berth simulate has times" in message
+
+
+@pytest.mark.parametrize("before", [None, RULES])
+def test_what_ran_before_a_change_of_the_queue_counts_after_it(before: AdmissionFairSharing | None) -> None:
+    """The use of a1 grows from the change on, or began before that of b1: a2 is not certain to come before b2."""
+    weights = dict.fromkeys("abc", 1.0)
+    after_it = setup(quota=4, weights=weights)
+    simulator = Simulator(replace(after_it, admission_fair_sharing=before))
+    for each in (job("c1"), job("a1", 1)):
+        simulator.submit(each)
+    simulator.replace_setup(after_it)
+    for each in (job("b1", 1), job("a2"), job("b2")):
+        simulator.submit(each)
+    simulator.finish("c1")
+    ledger = simulator.queue_states["q"].ledger
+    assert ledger is not None
+    assert holders(simulator) == ["a1", "a2", "b1"]
+    assert ledger.doubt == DoubtfulTurn("a", "b")
 
 
 def test_a_certain_turn_is_the_same_however_much_time_passes() -> None:
