@@ -89,23 +89,23 @@ def replay(case: RecordedCase, late: Collection[int] = ()) -> list[ExpectedState
     times = [step.get("at", 0) for step in case["steps"]]
     for index, step in enumerate(case["steps"]):
         simulator.delay_release = index not in late and not case.get("settled")
-        _pass_time(simulator, times[index])
+        simulator.moment.now = times[index]
         if "submit" in step:
             simulator.submit(build_job(step["submit"]))
         else:
             simulator.finish(step["finish"])
-        _pass_time(simulator, *times[index + 1 : index + 2])
+        if index + 1 < len(times):
+            _pass_time(simulator, times[index + 1])
         states.append({name: _observed_state(work) for name, work in sorted(simulator.workloads.items())})
     return states
 
 
-def _pass_time(simulator: Simulator, *until: float) -> None:
+def _pass_time(simulator: Simulator, end: float) -> None:
     """Let time pass, in which local queues may take turns."""
-    for end in until:
-        while (turn := simulator.next_turn()) is not None and turn <= end:
-            simulator.moment.now = turn
-            simulator.take_turns()
-        simulator.moment.now = end
+    while (turn := simulator.next_turn()) is not None and turn <= end:
+        simulator.moment.now = turn
+        simulator.take_turns()
+    simulator.moment.now = end
 
 
 def with_simulated_states(cases: Iterable[RecordedCase]) -> Iterator[RecordedCase]:
