@@ -88,12 +88,12 @@ def check_summary(summary: TraceSummary, expect: SourceValue) -> Iterator[tuple[
     numbers = {
         "unfinished": ("unfinished jobs", len(summary.unfinished)),
         "evictions": ("evictions", sum(each.evictions for each in summary.evictions)),
-        "lostHours": ("lost accelerator hours", sum(each.lost_hours for each in summary.flavors)),
+        "lostHours": ("lost accelerator hours", round(sum(each.lost_hours for each in summary.flavors), 3)),
     }
     for key, value in (expect.mapping("assertions") or {}).items():
         if key in numbers:
             noun, count = numbers[key]
-            yield key, f"at most {value.value} {noun}", count <= _number(value), f"{count:g}"
+            yield key, f"at most {value.value} {noun}", count <= _number(value), f"{count:.12g}"
             continue
         fields = {name: each.value for name, each in (value.mapping("limits") or {}).items()}
         kind = next((kind for kind in ("queue", "team") if kind in fields), None)
