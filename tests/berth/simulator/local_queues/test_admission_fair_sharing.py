@@ -17,10 +17,10 @@ from berth.simulator.scheduler.model import AdmissionFairSharing, Job, Scheduler
 from berth.simulator.scheduler.pending_line import TakingTurns
 from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.timed.timed_run import run_trace
-from berth.simulator.timed.trace import TimedJob, Timing
+from berth.simulator.timed.trace import Outage, Outages, TimedJob, Timing
 from tests.berth.simulator import setups
 from tests.berth.simulator.setups import GPU, LOWER_PRIORITY, queue
-from tests.berth.simulator.test_timed import Recorder
+from tests.berth.simulator.test_timed import CELL, Recorder
 from tests.small_fleets import fleet_with, plan
 
 
@@ -152,6 +152,18 @@ def test_a_strict_queue_turns_while_nothing_happens() -> None:
     assert began["b1"] == 1000
     # At 2500, a sample of b, that is 0.585, and of a 0.618 is left; at 2700, a sample of a, 0.584.
     assert began["a2"] == 2700
+
+
+def test_turns_in_which_nothing_happens_do_not_lengthen_the_run() -> None:
+    """Two jobs that never fit wait for their turns until machines fail on which nobody is."""
+    jobs = [
+        TimedJob(job=job("a1", 2), submitted=0, seconds=100),
+        TimedJob(job=job("a2", 4), submitted=1, seconds=10),
+        TimedJob(job=job("b1", 4), submitted=2, seconds=10),
+    ]
+    outages = Outages({CELL: 2}, (Outage(time=100_000, seconds=10, machines=((CELL, 0),)),))
+    for timing in (Timing(), Timing(outages=outages)):
+        assert run_trace(setup(quota=2, strict=True), jobs, timing, Recorder()).time == 100
 
 
 def test_a_job_that_waits_for_its_checks_is_charged_and_counts_when_it_is_admitted() -> None:
