@@ -134,9 +134,12 @@ class _TimedRun:
         self.time = time
         self.simulator.moment.now = time
 
-    def _has_turn(self, before: int | None) -> bool:
-        """Return whether local queues may take turns, as time passes, before something happens."""
-        return before is not None and self.turn_at is not None and self.turn_at < before
+    def _has_turn(self, until: int | None) -> bool:
+        """Return whether local queues may take turns, as time passes, before something happens.
+
+        At one second turns come first: after what happens in one tree, those of others would be taken as tried.
+        """
+        return until is not None and self.turn_at is not None and self.turn_at <= until
 
     def _happen(self, kind: _Kind, live: LiveJob) -> None:
         name = live.timed.job.name

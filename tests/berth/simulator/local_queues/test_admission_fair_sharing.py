@@ -136,9 +136,14 @@ def test_an_hour_later_the_job_that_is_long_over_counts_less_than_the_one_of_now
     assert next_after(8 * 3600.0) == ["a2", "b1"]
 
 
-def test_a_strict_queue_turns_while_nothing_happens() -> None:
-    """A job that does not fit holds up the jobs of another local queue, until the use of that one is lower."""
+@pytest.mark.parametrize("elsewhere", [None, 2699, 2700, 2701])
+def test_a_strict_queue_turns_while_nothing_happens(elsewhere: int | None) -> None:
+    """A job that does not fit holds up the jobs of another local queue, until the use of that one is lower.
+
+    What happens elsewhere, also in that second, changes nothing.
+    """
     strict = setup(quota=4, strict=True)
+    strict = replace(strict, queues=(*strict.queues, queue("elsewhere", 4)))
     log = Recorder()
     jobs = [
         TimedJob(job=job("a1", 4), submitted=0, seconds=1000),
@@ -146,6 +151,8 @@ def test_a_strict_queue_turns_while_nothing_happens() -> None:
         TimedJob(job=job("b2", 4), submitted=2, seconds=10),
         TimedJob(job=job("a2", 2), submitted=3, seconds=10),
     ]
+    if elsewhere is not None:
+        jobs.append(TimedJob(job=setups.job("x", "elsewhere", 1), submitted=elsewhere, seconds=5))
     run_trace(strict, jobs, Timing(), log)
     began = {name: time for time, what, name in log.steps if what == "hold"}
     # At second 1000 b1 starts, and b2 is next until b has used more than what is left of a.
