@@ -214,6 +214,18 @@ def test_errors_of_the_past_are_the_width_of_a_forecast() -> None:
     assert found.high == pytest.approx(2000 * math.exp(width), abs=2)
 
 
+@pytest.mark.parametrize("wait", [500, 1000, 2000])
+def test_the_middle_is_within_the_interval(wait: int) -> None:
+    """Also of less than a minute, and beyond the horizon, where the past started sooner or later than it was said."""
+    past = StartForecast(median=1000, low=500, high=2000, started=1.0)
+    trials = Calibration((PastForecast(past, wait),) * 21, 21)
+    soon = trials.correct(StartForecast(low=10, median=20, high=30, started=1.0), HORIZON)
+    assert (soon.low, soon.median) == (20, 20)
+    assert (soon.high or 0) >= 20
+    late = trials.correct(StartForecast(low=HORIZON, median=None, high=None, started=0.1), HORIZON)
+    assert (late.median, late.high) == (None, None)
+
+
 def test_too_few_trials_change_nothing() -> None:
     past = StartForecast(median=1000, low=500, high=2000, started=1.0)
     assert Calibration((PastForecast(past, 9000),) * (FEWEST - 1), 1).correct(past, HORIZON) == past
