@@ -206,3 +206,22 @@ def test_a_buffer_of_another_size_is_found_in_the_cluster(
     (tmp_path / "live.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [buffer]}))
     answer = run(tmp_path, "pool: l4, replicas: 1", "verify", "lab", "--live", "live.json")
     assert "CapacityBuffer chat/ready: replicas is 2 instead of 1" in answer
+
+
+@pytest.mark.parametrize("made_by", ["zone: us-central1-b", "computeClass: fast"])
+def test_a_pool_without_nodes_keeps_nothing_ready(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, made_by: str
+) -> None:
+    """GKE chooses the number of nodes of a compute class, but never more than 0 of 0; the remedy is one that helps."""
+    monkeypatch.chdir(tmp_path)
+    run(tmp_path, "pool: l4, replicas: 1", "check", "lab")
+    written = (tmp_path / "Pulumi.lab.yaml").read_text()
+    classes = "    computeClasses: {fast: {priorities: [{machineType: g2-standard-24}]}}\n    teams:\n"
+    written = written.replace("    teams:\n", classes).replace("guaranteed: 8", "guaranteed: 0")
+    pool = "nodes: {min: 0, max: 6}, zone: us-central1-b"
+    assert pool in written
+    for nodes, faults_left in (("{min: 0, max: 0}", 1), ("{min: 0, max: 1}", 0)):
+        (tmp_path / "Pulumi.lab.yaml").write_text(written.replace(pool, f"nodes: {nodes}, {made_by}"))
+        answer = CliRunner().invoke(app, ["check", "lab"]).output
+        assert answer.count("[capacity-buffer]") == faults_left, answer
+        assert answer.count("write pools.l4.nodes: {min: 0, max: 1} [capacity-buffer]") == faults_left
