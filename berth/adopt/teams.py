@@ -109,8 +109,10 @@ def local_queue_weights(local_queues: list[ApiObject], namespaces: Mapping[str, 
     weights: dict[str, float] = {}
     for team, of_namespaces in sorted(by_team.items()):
         is_one = len(set(of_namespaces.values())) == 1
-        weights |= {team: next(iter(of_namespaces.values()))} if is_one else of_namespaces
-    weights = {name: weight for name, weight in weights.items() if weight != 1}
+        written = {team: next(iter(of_namespaces.values()))} if is_one else of_namespaces
+        # The weight of a namespace with the team's own name is that of all its namespaces without one.
+        needs_all = written.get(team, 1) != 1
+        weights |= {name: weight for name, weight in written.items() if weight != 1 or needs_all}
     return {"localQueueWeights": weights} if weights else {}
 
 
