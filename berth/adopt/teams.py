@@ -125,8 +125,9 @@ def _local_queue_name(local_queues: list[ApiObject]) -> str:
 
 def _in_order(team: StackEntry) -> StackEntry:
     policies = ("podPriorities", "serviceTypes")
-    keys = ("namespace", "namespaces", "cohort", "groups", "labels", "identity", *policies, "defaultQueue", "queues")
-    return {key: team[key] for key in keys if key in team}
+    keys = ("namespace", "namespaces", "cohort", "groups", "labels", "annotations")
+    keys += ("identity", *policies, "defaultQueue", "queues")
+    return {**{key: team[key] for key in keys if key in team}, **team}
 
 
 # --- owners -----------------------------------------------------------------------------------------------------------
