@@ -11,6 +11,7 @@ from berth.adopt.api_objects import (
     Kept,
     NotAdopted,
     StackEntry,
+    in_order,
     labels_of,
     list_at,
     mapping_at,
@@ -32,6 +33,11 @@ _SERVING_POLICY = "berth-serving"
 _NAMED, _NAME = re.compile(r"namespaceObject\.metadata\.name in \[(.*?)\]"), re.compile(r"[a-z0-9][a-z0-9-]*")
 """The list of namespaces in an expression of that policy, and one of them."""
 _RESERVED_LABELS = ("kubernetes.io/", "kueue.x-k8s.io/", "berth.dev/", "pulumi.com/")
+_KEYS = (
+    *("namespace", "namespaces", "cohort", "groups", "labels", "annotations", "identity"),
+    *("podPriorities", "serviceTypes", "defaultQueue", "queues"),
+)
+"""Keys of a team in the order in which they are written."""
 
 
 def platform_section(inventory: ClusterInventory) -> StackEntry:
@@ -97,7 +103,7 @@ def read_teams(
                 made[team]["defaultQueue"] = key
     for team, cohort in cohort_of.items():
         made[team] |= {"cohort": cohort} if cohort else {}
-    return {name: _in_order(entry) for name, entry in sorted(made.items())}, shared
+    return {name: in_order(entry, _KEYS) for name, entry in sorted(made.items())}, shared
 
 
 def local_queue_weights(local_queues: list[ApiObject], namespaces: Mapping[str, str]) -> StackEntry:
@@ -121,13 +127,6 @@ def _local_queue_name(local_queues: list[ApiObject]) -> str:
     names = Counter(name_of(local_queue) for local_queue in local_queues)
     others = {name: n for name, n in names.items() if name != _DEFAULT_QUEUE} or names
     return min(others, key=lambda name: (-others[name], name))
-
-
-def _in_order(team: StackEntry) -> StackEntry:
-    policies = ("podPriorities", "serviceTypes")
-    keys = ("namespace", "namespaces", "cohort", "groups", "labels", "annotations")
-    keys += ("identity", *policies, "defaultQueue", "queues")
-    return {**{key: team[key] for key in keys if key in team}, **team}
 
 
 # --- owners -----------------------------------------------------------------------------------------------------------
