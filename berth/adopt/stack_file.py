@@ -70,8 +70,9 @@ def adopt(inventory: ClusterInventory, stack: str, kept: Collection[str] = ()) -
         "cohorts": read_cohorts(inventory, known, not_adopted),
         "platform": platform_section(inventory),
     }
-    team_entries, shared = read_teams(inventory, known, not_adopted)
-    add_buffers(inventory, team_entries, team_of_namespace(inventory), known, not_adopted)
+    namespaces = team_of_namespace(inventory)
+    team_entries, shared = read_teams(inventory, namespaces, known, not_adopted)
+    add_buffers(inventory, team_entries, namespaces, known, not_adopted)
     sections |= {"teams": team_entries, "clusterQueues": shared}
     number = inventory.rights.project_number if needs_project_number(team_entries) else None
     sections = ({"projectNumber": number} if number else {}) | sections

@@ -47,10 +47,9 @@ def platform_section(inventory: ClusterInventory) -> StackEntry:
 
 
 def read_teams(
-    inventory: ClusterInventory, known: PoolsByFlavor, not_adopted: list[NotAdopted]
+    inventory: ClusterInventory, namespaces: Mapping[str, str], known: PoolsByFlavor, not_adopted: list[NotAdopted]
 ) -> tuple[dict[str, StackEntry], dict[str, StackEntry]]:
-    """Return the sections `teams` and `clusterQueues`."""
-    namespaces = team_of_namespace(inventory)
+    """Return the sections `teams` and `clusterQueues`; `namespaces` maps each to its team."""
     local_queues_by_queue: dict[str, list[ApiObject]] = {}
     for local_queue in inventory.objects_of_kind("LocalQueue"):
         local_queues_by_queue.setdefault(local_queue["spec"]["clusterQueue"], []).append(local_queue)
