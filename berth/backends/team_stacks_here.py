@@ -7,27 +7,29 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from berth.backends.table import TEAM_KEY
-from berth.backends.team_stack import evaluate_team_values
 from berth.diagnostics import format_path
 from berth.diff.changes import DependentChange
-from berth.diff.team_stack import moved_to_cluster
 from berth.evaluate import Evaluation
 from berth.loader import locate, read_stack
 from berth.loader.locate import stack_names
-from berth.plan.team_stack import TeamStackPlan
 
 
 def team_stack_changes(old: Evaluation, new: Evaluation, root: pathlib.Path) -> Iterator[DependentChange]:
     """Yield what each team's stack loses by a change of its platform, both sides of which are without faults."""
     platform = locate(new.stack, root).stack
     for name in stack_names(root):
-        stack, _ = read_stack(name, root)
-        if stack is None or stack.config_key != TEAM_KEY or not isinstance(stack.fleet, Mapping):
+        stack, _ = read_stack(name, root, TEAM_KEY)
+        if stack is None or not isinstance(stack.fleet, Mapping):
             continue
         values = cast("Mapping[str, object]", stack.fleet)
         reference = values.get("platform")
         if not isinstance(reference, str) or locate(reference, root).stack != platform:
             continue
+        # Most repositories have no such stack, and these load the rules of all jobs.
+        from berth.backends.team_stack import evaluate_team_values
+        from berth.diff.team_stack import moved_to_cluster
+        from berth.plan.team_stack import TeamStackPlan
+
         before, after = (evaluate_team_values(name, values, each) for each in (old, new))
         if before.plan is None or before.faults:
             continue  # it could not be deployed before either

@@ -137,12 +137,11 @@ class QuotaChanges(Struct, frozen=True):
 
 def compare_fleet_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> QuotaChanges:
     """Compare the quotas of two plans of one fleet whose queues are Kueue's."""
+    trees = QuotaTree.from_plan(old), QuotaTree.from_plan(new)
+    guarantees = _cohort_guarantees(old, trees[0]), _cohort_guarantees(new, trees[1])
     return replace(
-        compare_quotas(old, new, (preemption_rules(old), preemption_rules(new)), renamed),
-        cohorts=tuple(
-            CohortQuotaChange(*key, *counts)
-            for key, counts in sorted(compare_counts(_cohort_guarantees(old), _cohort_guarantees(new)))
-        ),
+        compare_quotas(old, new, (preemption_rules(old, trees[0]), preemption_rules(new, trees[1])), renamed),
+        cohorts=tuple(CohortQuotaChange(*key, *counts) for key, counts in sorted(compare_counts(*guarantees))),
         reclaim=tuple(compare_reclaim(old, new)),
     )
 
@@ -244,10 +243,9 @@ def _team_quotas(plan: QueueingPlan) -> dict[QuotaKey, tuple[int, int]]:
 # --- totals -----------------------------------------------------------------------------------------------------------
 
 
-def _cohort_guarantees(plan: FleetPlan) -> dict[QuotaKey, tuple[int]]:
+def _cohort_guarantees(plan: FleetPlan, tree: QuotaTree) -> dict[QuotaKey, tuple[int]]:
     """Return the guarantee of each cohort and everything below it, as Kueue computes it."""
     nouns = {f.name: f.noun for f in plan.flavors}
-    tree = QuotaTree.from_plan(plan)
     names = {cohort.name for cohort in plan.cohorts} | {queue.cohort for queue in plan.cluster_queues if queue.cohort}
     return {
         (name, flavor, nouns[flavor]): (node.guaranteed,)

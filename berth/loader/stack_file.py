@@ -45,11 +45,12 @@ class StackFile(Struct, frozen=True, dict=True):
         return {**self.around, **{f"config.{k}": value for k, value in self.config.items() if k not in CONFIG_KEYS}}
 
 
-def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[Problem]]:
+def read_stack(stack: str, root: pathlib.Path, config_key: str | None = None) -> tuple[StackFile | None, list[Problem]]:
     """Return the fleet of STACK (a stack's name or a path) and its faults by file and line.
 
     None if there is no fleet to continue with. A fleet can be returned together with faults: the first of two equal
-    keys or teams is kept, merge keys are left out, and scalars that must be quoted are kept as text.
+    keys or teams is kept, merge keys are left out, and scalars that must be quoted are kept as text. With a
+    `config_key`, a stack with another one is not read on: a fleet may have very many team files.
     """
     located = locate(stack, root)
     text = read_text(located.file, located.display_path, MOVE_TEAMS)
@@ -60,7 +61,7 @@ def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[P
     if isinstance(text, Problem):
         return None, [missing_file_fault(located, root)]
     stack_text = StackText.read(text, located.display_path)
-    if stack_text.fleet is None:
+    if stack_text.fleet is None or config_key not in (None, stack_text.config_key):
         return None, sort_by_place(stack_text.faults)
     teams = TeamFiles(project_of(located, root), root)
     return _merge_files(located.stack, located.file, stack_text.fleet, teams, stack_text)

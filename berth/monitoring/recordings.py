@@ -13,12 +13,13 @@ PRICE = "berth:accelerator:price_per_hour"
 
 def queue_constants(queues: Sequence[ClusterQueuePlan], cohorts: Sequence[CohortPlan]) -> Iterator[RecordingPlan]:
     """Yield a rule for each cluster queue: 1, with its team (unless teams share it) and the root of its cohort tree."""
+    by_name = {each.name: each for each in cohorts}
     for queue in queues:
         labels = {"cluster_queue": queue.name}
         if len(queue.teams) == 1:
             labels["team"] = queue.teams[0]
         if queue.cohort is not None:
-            labels["root_cohort"] = root_of(cohorts, queue.cohort)
+            labels["root_cohort"] = root_of(by_name, queue.cohort)
         yield RecordingPlan(name=QUEUE_INFO, query="vector(1)", labels=labels)
 
 

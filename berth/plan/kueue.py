@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct, field
@@ -253,10 +253,9 @@ class CohortPlan(Struct, frozen=True, kw_only=True):
         return tuple(entry for group in self.resource_groups for entry in group.flavors)
 
 
-def root_of(cohorts: Iterable[CohortPlan], name: str) -> str:
-    """Return the root of the tree that a cohort is in; a cohort without an entry is one itself."""
-    parents = {each.name: each.parent for each in cohorts}
-    while (parent := parents.get(name)) is not None:
+def root_of(cohorts: Mapping[str, CohortPlan], name: str) -> str:
+    """Return the root of the tree that a cohort is in, of all by name; a cohort without an entry is one itself."""
+    while name in cohorts and (parent := cohorts[name].parent) is not None:
         name = parent
     return name
 

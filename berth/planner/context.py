@@ -11,6 +11,7 @@ from berth import catalog
 from berth.catalog import Machine
 from berth.diagnostics import FieldPath, Problems, did_you_mean, format_value
 from berth.plan.capacity import TimedGuarantee
+from berth.plan.teams import NamespacePlan
 from berth.spec.fleet import FleetSpec
 
 T = TypeVar("T")
@@ -23,8 +24,8 @@ class PlanningContext(Struct):
     is whether a queue, or a part of one, was omitted. `origins` maps `(kind, name)` of a planned object to its path in
     the stack file. `machines_exist` is True for a worker whose cluster exists. `written_project` and `written_region`
     are those of the stack file, where the spec has the ones of an existing GKE cluster. `pool_machines` are the
-    machines of the pools, once they were looked up. `calendar` has the guarantees with windows, by
-    the path of their entries.
+    machines of the pools, and `namespaces` those of teams, once they were looked up. `calendar` has the guarantees with
+    windows, by the path of their entries.
 
     A part of a fleet is planned without the rest: `named_reservations` maps the key of a reservation of which nothing
     but the name is known to it (None: only its resource knows the name), and `cluster_of_others` is whether the part
@@ -43,6 +44,7 @@ class PlanningContext(Struct):
     named_reservations: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     cluster_of_others: bool = False
     pool_machines: tuple[Machine, ...] | None = None
+    namespaces: dict[str, tuple[NamespacePlan, ...]] = field(default_factory=dict[str, tuple[NamespacePlan, ...]])
     calendar: dict[FieldPath, TimedGuarantee] = field(default_factory=dict[FieldPath, TimedGuarantee])
 
     def resolve(self, section: str, name: str, entries: Mapping[str, T], path: FieldPath) -> T | None:

@@ -38,6 +38,8 @@ def _references(fleet: Mapping[str, object], context: PlanningContext) -> Iterat
                 yield from _named("reservations", (*path, "capacity", "reservation"), reservation)
                 continue
             yield from _named("cohorts", (*path, "cohort"), as_mapping(entry).get("cohort"))
+            for key, buffer in as_mapping(as_mapping(entry).get("capacityBuffers")).items():
+                yield from _named("pools", (*path, "capacityBuffers", key, "pool"), as_mapping(buffer).get("pool"))
             queues = (
                 {path: entry}
                 if section == "clusterQueues"

@@ -90,7 +90,8 @@ class _Accounts:
         self.metrics = metrics
         self.flavors = {flavor.name: flavor for flavor in plan.flavors}
         self.queues = plan.cluster_queues
-        self.roots = {each.name: root_of(plan.cohorts, each.cohort) for each in self.queues if each.cohort is not None}
+        cohorts = {each.name: each for each in plan.cohorts}
+        self.roots = {each.name: root_of(cohorts, each.cohort) for each in self.queues if each.cohort is not None}
         self.lent: dict[tuple[str, str], dict[int, float]] = {}
         for flavor in plan.flavors:
             having = [queue for queue in self.queues if any(entry.flavor == flavor.name for entry in queue.flavors)]

@@ -39,12 +39,12 @@ def check_eligibility(claims: FleetQuotaClaims, problems: Problems) -> None:
         for claim in queue_claims if classes else ():
             flavor = flavors[claim.flavor]
             # Topology-aware scheduling places pods on nodes that exist; only queued nodes are requested before.
-            never_exists = all(
+            never_exists = flavor.topology is not None and all(
                 pool.made_by != "others" and pool.capacity != "queued" and not pool.nodes.min
                 for pool in plan.pools
                 if pool.flavor == flavor.name
             )
-            if claim.quota.nominal and flavor.topology is not None and never_exists:
+            if claim.quota.nominal and never_exists:
                 _report_from_zero(claim, flavor, problems)
             elif claim.quota.nominal:
                 _check_guarantee(claim, flavor, forms[claim.flavor], matched, classes, reasons, problems)

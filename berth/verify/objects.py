@@ -22,6 +22,8 @@ _QUANTITIES: Final = ("nominalQuota", "borrowingLimit", "lendingLimit", "weight"
 _MISSING: Final = "no such field"
 _ABSENT: Final = "no such object"
 _Path = tuple[str | int, ...]
+PredictedObjects = Mapping[str, Mapping[str, Mapping[str, object]]]
+"""Kind → name, or namespace/name, → manifest of what the stack has of each kind that is compared."""
 
 
 def live_differences(plan: FleetPlan, live: LiveObjects) -> Iterator[LiveDifference]:
@@ -47,16 +49,16 @@ def live_differences(plan: FleetPlan, live: LiveObjects) -> Iterator[LiveDiffere
                 )
 
 
-def other_objects(plan: FleetPlan, live: LiveObjects) -> Iterator[str]:
+def other_objects(predicted: PredictedObjects, live: LiveObjects) -> Iterator[str]:
     """Yield the objects of Kueue, and the capacity buffers, that the plan does not have."""
-    for kind, predicted in predicted_objects(plan).items():
+    for kind, objects in predicted.items():
         for name in live.of_kind(kind) or ():
-            if name not in predicted:
+            if name not in objects:
                 yield f"{kind} {name}"
 
 
-def predicted_objects(plan: FleetPlan) -> dict[str, dict[str, Mapping[str, object]]]:
-    """Return kind → name, or namespace/name, → manifest of what the stack has of each kind that is compared."""
+def predicted_objects(plan: FleetPlan) -> PredictedObjects:
+    """Return what the stack has of each kind that is compared."""
     manifests = (
         *map(kueue.resource_flavor, plan.flavors),
         *map(kueue.topology, plan.topologies),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -16,16 +16,16 @@ from berth.plan.teams import QueueingPlan
 class Subjects(Struct, frozen=True):
     """Whose the objects of a fleet are, before and after a change.
 
-    Maps namespace → team, queue → teams, flavor → pools, and namespace and local queue → queue. `proportional` are
-    queues, flavors and resources of which each accelerator has as much before and after. `facts` are those that
-    harmless.yaml asks for.
+    Maps namespace → team, queue → teams, flavor → pools, flavor → resource, and namespace and local queue → queue.
+    `sides` are the queues before and after, by name. `facts` are those that harmless.yaml asks for.
     """
 
     namespaces: Mapping[str, str]
     queues: Mapping[str, tuple[str, ...]]
     pools: Mapping[str, tuple[str, ...]]
     local_queues: Mapping[tuple[str, str], str]
-    proportional: frozenset[tuple[str, str, str]]
+    resources: Mapping[str, str]
+    sides: Sequence[Mapping[str, ClusterQueuePlan]]
     facts: frozenset[str]
 
     def teams_of(self, difference: Difference) -> set[str]:
@@ -34,6 +34,20 @@ class Subjects(Struct, frozen=True):
             return set(self.queues.get(difference.key, ()))
         team = self.namespaces.get(difference.key if difference.of == "Namespace" else difference.namespace)
         return {team} if team else set()
+
+    def is_proportional(self, queue: str, flavor: str, resource: str) -> bool:
+        """Return whether each accelerator of a queue has as much of a resource before and after; it has both."""
+        amounts = [dict(_amounts(side[queue])) for side in self.sides if queue in side]
+        if len(amounts) < len(self.sides) or any((flavor, resource) not in each for each in amounts):
+            return False
+        accelerator = flavor, self.resources[flavor]
+        pairs = [
+            (one, own)
+            for each in amounts
+            for one, own in zip(each[flavor, resource], each.get(accelerator, (0, 0)), strict=True)
+            if own
+        ]
+        return all(one * pairs[0][1] == own * pairs[0][0] for one, own in pairs)
 
     @classmethod
     def of(cls, old: QueueingPlan, new: QueueingPlan) -> Subjects:
@@ -60,26 +74,10 @@ class Subjects(Struct, frozen=True):
                 for queue in plan.cluster_queues
                 for local in queue.local_queues
             },
-            frozenset(_proportional(old, new)),
+            {flavor.name: flavor.resource for plan in plans for flavor in plan.flavors},
+            [{queue.name: queue for queue in plan.cluster_queues} for plan in plans],
             frozenset(facts),
         )
-
-
-def _proportional(old: QueueingPlan, new: QueueingPlan) -> Iterator[tuple[str, str, str]]:
-    resources = {flavor.name: flavor.resource for plan in (old, new) for flavor in plan.flavors}
-    before, after = ({queue.name: queue for queue in plan.cluster_queues} for plan in (old, new))
-    for name in before.keys() & after.keys():
-        old_amounts, new_amounts = (dict(_amounts(queue)) for queue in (before[name], after[name]))
-        for flavor, resource in old_amounts.keys() & new_amounts.keys():
-            accelerator = flavor, resources[flavor]
-            pairs = [
-                (one, own)
-                for amounts in (old_amounts, new_amounts)
-                for one, own in zip(amounts[flavor, resource], amounts.get(accelerator, (0, 0)), strict=True)
-                if own
-            ]
-            if all(one * pairs[0][1] == own * pairs[0][0] for one, own in pairs):
-                yield name, flavor, resource
 
 
 def _amounts(queue: ClusterQueuePlan) -> Iterator[tuple[tuple[str, str], tuple[int, int]]]:

@@ -218,7 +218,7 @@ class Told:
         amount = _AMOUNT.fullmatch(difference.path)
         if amount is not None and not difference.block:
             named = any((team, amount["flavor"]) in self._quotas for team in teams)
-            return named and (difference.key, amount["flavor"], amount["resource"]) in self._subjects.proportional
+            return named and self._subjects.is_proportional(difference.key, amount["flavor"], amount["resource"])
         flavor = _FLAVOR.fullmatch(difference.block)
         return flavor is not None and any((team, flavor["flavor"]) in self._quotas for team in teams)
 

@@ -96,13 +96,14 @@ def _reclaiming(job: SubmittedJob, flavor: str, resource: str) -> list[str]:
     plan, queue = job.context.plan, job.queue
     if queue.cohort is None:
         return []
-    root = root_of(plan.cohorts, queue.cohort)
+    cohorts = {each.name: each for each in plan.cohorts}
+    root = root_of(cohorts, queue.cohort)
     return [
         other.name
         for other in plan.cluster_queues
         if other.name != queue.name
         and other.cohort is not None
-        and root_of(plan.cohorts, other.cohort) == root
+        and root_of(cohorts, other.cohort) == root
         and other.preemption.reclaim_within_cohort != "Never"
         and _nominal(other, flavor, resource)
     ]

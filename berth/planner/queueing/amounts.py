@@ -37,7 +37,7 @@ def _accelerator_count(
 ) -> Fraction | None:
     if amount.unit == "share":
         return amount.value * maximum
-    factors = _accelerators_per_unit(flavor).get(amount.unit, frozenset())
+    factors = _accelerators_per_unit(flavor, amount.unit)
     if len(factors) == 1:
         return amount.value * next(iter(factors))
     missing = (
@@ -48,16 +48,17 @@ def _accelerator_count(
     return None
 
 
-def _accelerators_per_unit(flavor: FlavorGroup) -> dict[str, frozenset[int]]:
-    """Return unit → accelerators in one of it; several numbers if the flavor's pools differ."""
-    by_kind = _UNITS_OF_KIND[flavor.pools[0].hardware.machine.kind]
-    slice_chips = max(pool.hardware.unit for pool in flavor.pools)
-    return {
-        "accelerators": frozenset({1}),
-        "nodes": frozenset(pool.hardware.per_node for pool in flavor.pools),
-        **{unit: frozenset({slice_chips if unit == "slices" else 1}) for unit in by_kind},
-        **({"sub-blocks": frozenset({slice_chips})} if flavor.slicing else {}),
-    }
+def _accelerators_per_unit(flavor: FlavorGroup, unit: str) -> frozenset[int]:
+    """Return the accelerators in one of a unit; several numbers if the flavor's pools differ, none without the unit."""
+    if unit == "accelerators":
+        return frozenset({1})
+    if unit == "nodes":
+        return frozenset(pool.hardware.per_node for pool in flavor.pools)
+    is_known = flavor.slicing if unit == "sub-blocks" else unit in _UNITS_OF_KIND[flavor.pools[0].hardware.machine.kind]
+    if not is_known:
+        return frozenset()
+    is_whole = unit in ("slices", "sub-blocks")
+    return frozenset({max(pool.hardware.unit for pool in flavor.pools) if is_whole else 1})
 
 
 def _fraction_message(amount: Amount, flavor: FlavorGroup, maximum: int, count: Fraction) -> str:

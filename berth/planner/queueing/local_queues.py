@@ -23,10 +23,12 @@ _STRICTNESS = (None, "None", "Hold", "HoldAndDrain")
 
 def team_namespaces(context: PlanningContext, team: str) -> tuple[NamespacePlan, ...]:
     """Return the namespaces of a team: as written, else one with the team's (former) name, as none can be renamed."""
+    if team in context.namespaces:
+        return context.namespaces[team]
     spec = context.spec.teams[team]
     own = spec.formerly or team
     taken = {each.formerly for each in _written_namespaces(spec)}
-    return tuple(
+    context.namespaces[team] = tuple(
         NamespacePlan(
             name=n.name or own,
             owned=not n.existing,
@@ -36,6 +38,7 @@ def team_namespaces(context: PlanningContext, team: str) -> tuple[NamespacePlan,
         )
         for at, n in enumerate(_written_namespaces(spec))
     )
+    return context.namespaces[team]
 
 
 def _written_namespaces(spec: TeamSpec) -> Sequence[NamespaceSpec]:

@@ -38,10 +38,10 @@ class PreemptionPair(Struct, frozen=True):
     flavors: tuple[str, ...] = ()
 
 
-def preemption_rules(plan: FleetPlan) -> tuple[PreemptionRule, ...]:
-    """Return every relation, queue by queue, with at most three per queue."""
+def preemption_rules(plan: FleetPlan, tree: QuotaTree | None = None) -> tuple[PreemptionRule, ...]:
+    """Return every relation, queue by queue, with at most three per queue; `tree` is the plan's, if it is built."""
     resources = {f.name: f.resource for f in plan.flavors}
-    tree = QuotaTree.from_plan(plan)
+    tree = tree or QuotaTree.from_plan(plan)
     borrowers = _borrowers_by_flavor(plan, tree)
     return tuple(
         preemption_rule

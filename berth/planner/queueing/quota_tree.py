@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from berth.plan.kueue import ClusterQueuePlan, CohortPlan, QuotaPlan
+from berth.plan.kueue import ClusterQueuePlan, CohortPlan, QuotaPlan, root_of
 from berth.plan.teams import QueueingPlan
 
 if TYPE_CHECKING:  # a fleet on another cloud does not need it
@@ -134,9 +134,7 @@ class QuotaTree:
 
     def root_cohort(self, cohort: str | None) -> str | None:
         """Return the root of the tree that a cohort is in."""
-        while cohort in self._cohorts and (parent := self._cohorts[cohort].parent) is not None:
-            cohort = parent
-        return cohort
+        return None if cohort is None else root_of(self._cohorts, cohort)
 
     def ceilings(self, queues: Iterable[ClusterQueuePlan]) -> dict[str, int]:
         """Return flavor → the most that `queues` together can use."""

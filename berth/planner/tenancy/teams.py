@@ -176,7 +176,7 @@ def _check_swapped_names(context: PlanningContext) -> None:
     spec = context.spec.teams
     owned = {name: {place.name for place in team_namespaces(context, name) if place.owned} for name in spec}
     for name in sorted(spec):
-        for other in sorted(owned[name] & spec.keys() - {name}):
+        for other in sorted((owned[name] - {name}) & spec.keys()):
             if name in owned[other] and name < other:
                 path: FieldPath = ("teams", name, "namespaces" if spec[name].namespaces else "namespace")
                 message = (

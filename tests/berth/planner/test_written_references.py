@@ -22,6 +22,7 @@ config:
         cohort: reserch
         queues:
           train: {flavors: [{pool: v5x, guaranteed: 1 slce}, {pool: bad, guaranteed: 1}], priority: lo}
+        capacityBuffers: {spikes: {pool: l5, replicas: 2}}
 """
 
 
@@ -36,4 +37,5 @@ def test_wrong_names_beside_another_fault_are_reported_in_the_same_run(tmp_path:
         ("bad-amount", "guaranteed", "'1 slce' is not an amount"),
         ("unknown-reference", "pool", "no pool 'v5x'"),
         ("unknown-reference", "priority", "no priority 'lo'"),
+        ("unknown-reference", "pool", "no pool 'l5'"),
     ]

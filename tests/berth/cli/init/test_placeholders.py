@@ -14,6 +14,7 @@ from berth.cli.init.options import VALUE
 from berth.cli.init.stack_file import init_options
 from berth.evaluate import evaluate_stack
 from berth.loader.placeholders import placeholders
+from berth.yaml_loader import load_table
 from tests.stack_files import ALL_STACKS, ROOT
 
 KNOWN = ("example.com", "203.0.113.0/24", "my-project", "vpc-bp1example", "vsw-bp1example")
@@ -40,6 +41,11 @@ def test_every_placeholder_of_an_example_is_found(name: str) -> None:
     assert file is not None
     found = " ".join(each.text for each in placeholders(file.fleet))
     assert [word for word in KNOWN if word in text and word not in found] == []
+
+
+def test_what_placeholders_have_stays_as_it_is_in_the_text_of_a_fleet() -> None:
+    rows = load_table(ROOT / "berth" / "loader" / "placeholders.yaml")
+    assert [part for row in rows for part in row["has"] if repr(part) != f"'{part}'"] == []
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
