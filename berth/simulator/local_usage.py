@@ -109,14 +109,9 @@ class UsageLedger:
 
     def continue_from(self, other: UsageLedger) -> None:
         """Take over the usage of local queues, with their weights of today."""
+        self._admissions = other._admissions
         for name, local in other._local_queues.items():
             self._local_queues[name] = replace(local, weight=self.weights.get(name, 1.0))
-
-    def seed(self, local_queue: str, amounts: Mapping[str, float]) -> None:
-        """Set the past usage that Kueue has written in the status of a local queue."""
-        local = self._sampled(local_queue)
-        local.past = self._weighed(amounts.items())
-        local.gone += local.past
 
     def note_turn(self, first: str, other: str) -> None:
         """Note that a local queue came before another one, if that depends on a time which is not known."""

@@ -89,23 +89,23 @@ def replay(case: RecordedCase, late: Collection[int] = ()) -> list[ExpectedState
     times = [step.get("at", 0) for step in case["steps"]]
     for index, step in enumerate(case["steps"]):
         simulator.delay_release = index not in late and not case.get("settled")
-        _pass_time(simulator, times[index])
+        simulator.moment.now = times[index]
         if "submit" in step:
             simulator.submit(build_job(step["submit"]))
         else:
             simulator.finish(step["finish"])
-        _pass_time(simulator, *times[index + 1 : index + 2])
+        if index + 1 < len(times):
+            _pass_time(simulator, times[index + 1])
         states.append({name: _observed_state(work) for name, work in sorted(simulator.workloads.items())})
     return states
 
 
-def _pass_time(simulator: Simulator, *until: float) -> None:
+def _pass_time(simulator: Simulator, end: float) -> None:
     """Let time pass, in which local queues may take turns."""
-    for end in until:
-        while (turn := simulator.next_turn()) is not None and turn <= end:
-            simulator.moment.now = turn
-            simulator.take_turns()
-        simulator.moment.now = end
+    while (turn := simulator.next_turn()) is not None and turn <= end:
+        simulator.moment.now = turn
+        simulator.take_turns()
+    simulator.moment.now = end
 
 
 def with_simulated_states(cases: Iterable[RecordedCase]) -> Iterator[RecordedCase]:
@@ -118,7 +118,12 @@ def with_simulated_states(cases: Iterable[RecordedCase]) -> Iterator[RecordedCas
 def build_setup(case: RecordedCase) -> SchedulerSetup:
     """Return the queues and cohorts of a case."""
     cohorts = tuple(
-        Cohort(name=c["name"], parent=c.get("parent"), quotas=_build_quotas(c.get("quotas", ())), weight=_weight(c))
+        Cohort(
+            name=c["name"],
+            parent=c.get("parent"),
+            quotas=_build_quotas(c.get("quotas", ())),
+            weight=_weight(c.get("weight", 1)),
+        )
         for c in case.get("cohorts", ())
     )
     strategies = case.get("fairSharing")
@@ -137,7 +142,7 @@ def _build_rules(entry: Mapping[str, Any] | None) -> AdmissionFairSharing | None
     return AdmissionFairSharing(
         half_life_seconds=entry["usageHalfLifeTime"],
         sampling_seconds=entry["usageSamplingInterval"],
-        resource_weights=entry.get("resourceWeights", {}),
+        resource_weights=_weights(entry.get("resourceWeights", {})),
     )
 
 
@@ -168,16 +173,18 @@ def _build_queue(entry: Mapping[str, Any]) -> ClusterQueue:
             when_can_preempt=fungibility.get("whenCanPreempt", TRY_NEXT_FLAVOR),
             preference=fungibility.get("preference", BORROWING_FIRST),
         ),
-        weight=_weight(entry),
-        local_weights={name: _weight({"weight": each}) for name, each in entry["localQueues"].items()}
-        if entry.get("usageBased")
-        else None,
+        weight=_weight(entry.get("weight", 1)),
+        local_weights=_weights(entry["localQueues"]) if entry.get("usageBased") else None,
     )
 
 
-def _weight(entry: Mapping[str, Any]) -> float:
+def _weights(entry: Mapping[str, object]) -> dict[str, float]:
+    return {name: _weight(written) for name, written in entry.items()}
+
+
+def _weight(written: object) -> float:
     """Return a weight, which is written as a quantity such as 500m."""
-    return (parse_quantity("cpu", entry.get("weight", 1)) or 0) / 1000
+    return (parse_quantity("cpu", written) or 0) / 1000
 
 
 def _build_preemption(entry: Mapping[str, Any]) -> PreemptionPlan:

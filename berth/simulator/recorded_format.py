@@ -60,8 +60,7 @@ def _check_usage_rules(rules: SourceValue) -> None:
     for key in fields.keys() & set(keys):
         fields[key].integer("a whole number of seconds from 1", 1)
     if "resourceWeights" in fields:
-        for weight in (fields["resourceWeights"].mapping("a mapping of resources to weights") or {}).values():
-            parse_amount("cpu", weight)
+        _check_weights(fields["resourceWeights"], "a mapping of resources to weights")
 
 
 def _check_cohort(cohort: SourceValue) -> None:
@@ -86,8 +85,7 @@ def _check_queue(queue: SourceValue) -> str | None:
     if "usageBased" in fields and (fields["usageBased"].value is not True or "localQueues" not in fields):
         queue.fault("bad-value", "usageBased is true or left out, and needs localQueues; write the weight of each")
     if "localQueues" in fields:
-        for weight in (fields["localQueues"].mapping("a mapping of local queues to weights") or {}).values():
-            parse_amount("cpu", weight)
+        _check_weights(fields["localQueues"], "a mapping of local queues to weights")
     for flavor in fields["flavors"].sequence("a list of flavors, in order of preference") or ():
         flavor.text("a flavor's name")
     _check_optional_name(fields.get("cohort"))
@@ -107,6 +105,11 @@ def _check_queue(queue: SourceValue) -> str | None:
 def _check_weight(fields: Mapping[str, SourceValue]) -> None:
     if "weight" in fields:
         parse_amount("cpu", fields["weight"])
+
+
+def _check_weights(weights: SourceValue, expected: str) -> None:
+    for weight in (weights.mapping(expected) or {}).values():
+        parse_amount("cpu", weight)
 
 
 def _check_preemption(preemption: SourceValue) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 from collections.abc import Iterable
@@ -133,6 +134,8 @@ def read_timed_jobs(
 
 def _is_from_kubectl(file: pathlib.Path) -> bool:
     """Whether a file is output of kubectl, which begins with one of the keys of an object."""
+    if not os.path.isfile(file):
+        return False  # opening a pipe would wait for a writer; reading the trace says what is wrong with it
     try:
         with file.open(encoding="utf-8") as text:
             return re.match(r'\s*\{\s*"(apiVersion|items|kind)"', text.read(1000)) is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from berth.diagnostics import Problem, Severity
 from berth.jobs.values import read_time
 from berth.overview.losses import LossError, Losses, losses_of
@@ -25,23 +27,26 @@ def read_outages(plan: FleetPlan, written: Iterable[str], trace: Trace, problems
     `every` is repeated until the last job of the trace would have ended, had none waited.
     """
     end = max((each.submitted + each.seconds for each in trace.jobs), default=0)
-    outages: list[Outage] = []
+    repeated: list[tuple[Outage, range]] = []
     for text in written:
         try:
-            outages += _outages(plan, text, trace, end)
+            repeated.append(_read_outage(plan, text, trace, end))
         except LossError as error:
             problems.append(Problem(Severity.FAULT, "bad-loss", ("--lose",), str(error)))
-    if len(outages) > _MAX_OUTAGES:
-        message = f"{len(outages):,} outages; write a longer time after every, for at most {_MAX_OUTAGES:,}"
+    number = sum(len(times) for _, times in repeated)
+    if number > _MAX_OUTAGES:
+        message = f"{number:,} outages; write a longer time after every, for at most {_MAX_OUTAGES:,}"
         problems.append(Problem(Severity.FAULT, "bad-loss", ("--lose",), message))
-        outages = []
-    if not outages:
+        return None
+    if not repeated:
         return None
     capacity = {(each.name, each.resource): each.capacity.max * unit_of(each.resource) for each in plan.flavors}
+    outages = (replace(outage, time=time) for outage, times in repeated for time in times)
     return Outages(capacity, tuple(sorted(outages, key=lambda each: each.time)))
 
 
-def _outages(plan: FleetPlan, text: str, trace: Trace, end: int) -> Iterator[Outage]:
+def _read_outage(plan: FleetPlan, text: str, trace: Trace, end: int) -> tuple[Outage, range]:
+    """Return an outage, and every second at which it begins."""
     match = _WRITTEN.fullmatch(text.strip())
     if match is None:
         raise LossError(f"'{text}' does not say when and for how long; {_FORM}")
@@ -53,10 +58,8 @@ def _outages(plan: FleetPlan, text: str, trace: Trace, end: int) -> Iterator[Out
     if not seconds:
         raise LossError(f"'{match[4]}' is not how long the machines are away; {_FORM}")
     first = _second(match[3], trace, is_repeated=match[2] == "every")
-    machines = tuple(_machines(losses))
-    times = range(first, max(end, first + 1), first) if match[2] == "every" else (first,)
-    for time in times:
-        yield Outage(time=time, seconds=seconds, machines=machines)
+    times = range(first, max(end, first + 1) if match[2] == "every" else first + 1, first or 1)
+    return Outage(time=first, seconds=seconds, machines=tuple(_machines(losses))), times
 
 
 def _second(text: str, trace: Trace, *, is_repeated: bool) -> int:

@@ -26,7 +26,6 @@ import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from berth.cli.admit.simulate import simulate_document
 from berth.cli.simulate.answer import Request, load_run, simulate_evaluation
@@ -118,16 +117,15 @@ class _Runner:
             assert test is not None
             name, fields = test
             problems = Problems()
-            expect = SourceValue(fields["expect"].value, fields["expect"].path, problems)
-            read = (
-                self._trace_checks
-                if "trace" in fields
-                else self._loss_checks
-                if "lose" in fields
-                else self._step_checks
-            )
-            for key, text, holds, found in read(document, fields, expect):
-                place = document.location((*expect.path, key))
+            fields = {key: SourceValue(each.value, each.path, problems) for key, each in fields.items()}
+            if "trace" in fields:
+                checks = self._trace_checks(fields)
+            elif "lose" in fields:
+                checks = self._loss_checks(fields)
+            else:
+                checks = self._step_checks(document, fields)
+            for key, text, holds, found in checks:
+                place = document.location((*fields["expect"].path, key))
                 self.outcomes.append(AssertionOutcome(name, text, holds, found, place))
             self.problems += document.locate_problems(problems.entries)
 
@@ -162,7 +160,7 @@ class _Runner:
     # --- simulations --------------------------------------------------------------------------------------------------
 
     def _step_checks(
-        self, document: ManifestDocument, fields: Mapping[str, SourceValue], expect: SourceValue
+        self, document: ManifestDocument, fields: Mapping[str, SourceValue]
     ) -> Iterator[tuple[str, str, bool, str]]:
         if "steps" in fields:
             marks = document.marks
@@ -178,35 +176,32 @@ class _Runner:
             result = simulate_document(self.evaluation, steps_document, self.root)
             self.problems += result.problems
             for run in result.stories:
-                yield from check_run(run, expect)
+                yield from check_run(run, fields["expect"])
 
-    def _trace_checks(
-        self, document: ManifestDocument, fields: Mapping[str, SourceValue], expect: SourceValue
-    ) -> Iterator[tuple[str, str, bool, str]]:
+    def _trace_checks(self, fields: Mapping[str, SourceValue]) -> Iterator[tuple[str, str, bool, str]]:
         trace = _existing(str(fields["trace"].value), self.root)
         lose = _texts(fields["lose"]) if "lose" in fields else ()
         if (trace, lose) not in self._summaries:
             request, problems = Request(stacks=(self.evaluation.stack,), trace=trace, lose=lose), list[Problem]()
             self._summaries[trace, lose] = simulate_evaluation(self.evaluation, request, self.root, problems)
             for each in problems:
-                path = fields["lose"].path if each.path == ("--lose",) else None
-                self.problems.append(each if path is None else replace(each, path=path, place=document.location(path)))
+                if each.path == ("--lose",):
+                    fields["lose"].fault(each.code, each.message)
+                else:
+                    self.problems.append(each)
         summary = self._summaries[trace, lose]
         if summary is not None:
-            yield from check_summary(summary, expect)
+            yield from check_summary(summary, fields["expect"])
 
-    def _loss_checks(
-        self, document: ManifestDocument, fields: Mapping[str, SourceValue], expect: SourceValue
-    ) -> Iterator[tuple[str, str, bool, str]]:
+    def _loss_checks(self, fields: Mapping[str, SourceValue]) -> Iterator[tuple[str, str, bool, str]]:
         plan = self.evaluation.fleet_plan
         assert plan is not None
         try:
             losses = losses_of(plan, _texts(fields["lose"]))
         except LossError as error:
-            path = fields["lose"].path
-            self.problems.append(Problem(Severity.FAULT, "bad-loss", path, str(error), document.location(path)))
+            fields["lose"].fault("bad-loss", str(error))
         else:
-            yield from check_losses(losses, build_simulated_fleet(plan), expect)
+            yield from check_losses(losses, build_simulated_fleet(plan), fields["expect"])
 
 
 def _texts(value: SourceValue) -> tuple[str, ...]:

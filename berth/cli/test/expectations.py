@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from berth.cli.simulate.output import format_time
 from berth.jobs.values import SourceValue
@@ -85,15 +85,15 @@ def check_run(run: SimulationRun, expect: SourceValue) -> Iterator[tuple[str, st
 
 def check_summary(summary: TraceSummary, expect: SourceValue) -> Iterator[tuple[str, str, bool, str]]:
     """Yield key, text, result and what was found for each assertion about a trace."""
-    numbers: dict[str, tuple[str, Callable[[], float]]] = {
-        "unfinished": ("unfinished jobs", lambda: len(summary.unfinished)),
-        "evictions": ("evictions", lambda: sum(each.evictions for each in summary.evictions)),
-        "lostHours": ("lost accelerator hours", lambda: sum(each.lost_hours for each in summary.flavors)),
+    numbers = {
+        "unfinished": ("unfinished jobs", len(summary.unfinished)),
+        "evictions": ("evictions", sum(each.evictions for each in summary.evictions)),
+        "lostHours": ("lost accelerator hours", round(sum(each.lost_hours for each in summary.flavors), 3)),
     }
     for key, value in (expect.mapping("assertions") or {}).items():
         if key in numbers:
             noun, count = numbers[key]
-            yield key, f"at most {value.value} {noun}", count() <= _number(value), f"{count():g}"
+            yield key, f"at most {value.value} {noun}", count <= _number(value), f"{count:.12g}"
             continue
         fields = {name: each.value for name, each in (value.mapping("limits") or {}).items()}
         kind = next((kind for kind in ("queue", "team") if kind in fields), None)
@@ -140,6 +140,8 @@ def _amount_in_use(run: SimulationRun, name: str) -> int | None:
     """Return the accelerators that the jobs of a queue hold at the end; None without such a queue."""
     fleet = run.steps[-1].fleet if run.steps else run.fleet
     queue = fleet.find_queue(name)
+    if queue is None:
+        return None
     last: dict[str, JobOutcome] = {}
     uses: dict[str, int] = {}
     for outcome in (row for moment in run.steps for row in moment.outcomes):
@@ -148,8 +150,6 @@ def _amount_in_use(run: SimulationRun, name: str) -> int | None:
             counted = [use for use in outcome.quota_uses if use.flavor_resource in fleet.accelerator_nouns]
             uses[outcome.job] = sum(use.amount for use in counted)
     holding = _STATUSES["admitted"] | _STATUSES["reserved"]
-    if queue is None:
-        return None
     return sum(uses.get(job, 0) for job, each in last.items() if each.queue == queue and each.status in holding)
 
 

@@ -200,5 +200,7 @@ class Simulator(SettlingQueues):
             )
             workload.usage |= dict.fromkeys(room, 1)
             workload.queue_state.hold_quota(workload)
+            if (ledger := workload.queue_state.ledger) is not None and workload.state == JobState.ADMITTED:
+                ledger.admit(workload)  # with new rules, it begins to count
         else:
             workload.queue_state.enqueue(workload)

@@ -113,11 +113,13 @@ class _TimedRun:
     def _run_until(self, end: int | None) -> bool:
         """Process everything that comes, up to and including the second `end`; return whether the run is over."""
         while (is_due := bool(self.coming) and (end is None or self.coming[0][0] <= end)) or self._has_turn(end):
-            if self.is_over(self.time):
+            if self.is_over(int(self.simulator.moment.now)):
                 return True
             if self.turn_at is not None and self._has_turn(self.coming[0][0] if is_due else end):
-                self._set_time(int(self.turn_at))
-                self._follow(self.simulator.take_turns())
+                self.simulator.moment.now = self.turn_at
+                if events := self.simulator.take_turns():
+                    self.time = int(self.turn_at)  # a turn that changes nothing is no end of the run
+                self._follow(events)
                 continue
             time, kind, _, name, version = heapq.heappop(self.coming)
             live = self.live.get(name)
@@ -132,9 +134,12 @@ class _TimedRun:
         self.time = time
         self.simulator.moment.now = time
 
-    def _has_turn(self, before: int | None) -> bool:
-        """Return whether local queues may take turns, as time passes, before something happens."""
-        return before is not None and self.turn_at is not None and self.turn_at < before
+    def _has_turn(self, until: int | None) -> bool:
+        """Return whether local queues may take turns, as time passes, before something happens.
+
+        At one second turns come first: after what happens in one tree, those of others would be taken as tried.
+        """
+        return until is not None and self.turn_at is not None and self.turn_at <= until
 
     def _happen(self, kind: _Kind, live: LiveJob) -> None:
         name = live.timed.job.name

@@ -10,6 +10,10 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.cli.test.expectations import check_summary
+from berth.diagnostics import Problems
+from berth.jobs.values import SourceValue
+from berth.simulator.timed.summary import FlavorSummary, TraceSummary
 from tests.bench.assertion_mutations import assertion_file, judge, mutations
 from tests.stack_files import ROOT, evaluation
 
@@ -91,6 +95,18 @@ def test_an_assertion_holds_or_fails(tmp_path: Path, text: str, expect: str, hol
     assert (outcome["holds"], outcome["found"], status) == (holds, found, 0 if holds else 1)
     line = next(number for number, row in enumerate(text.splitlines(), 1) if "EXPECT" in row)
     assert str(outcome["place"]).endswith(f"tests.yaml:{line}")
+
+
+@pytest.mark.parametrize(
+    ("hours", "most", "found"),
+    [([0.1, 2.7, 0.2], 3, (True, "3")), ([1_234_567.25, 1.0], 1_234_568, (False, "1234568.25"))],
+)
+def test_lost_hours_are_added_as_they_are_written(hours: list[float], most: int, found: tuple[bool, str]) -> None:
+    """Whatever a sum of such numbers is in binary, and whatever its size."""
+    flavors = [FlavorSummary("f", "GPUs", 1, 0.0, 0.0, each, 0.0, []) for each in hours]
+    summary = TraceSummary("s", 1, 0, 0, [], flavors, [], [], [], [], [])
+    ((_, _, *answer),) = check_summary(summary, SourceValue({"lostHours": most}, (), Problems()))
+    assert tuple(answer) == found
 
 
 @pytest.mark.parametrize(

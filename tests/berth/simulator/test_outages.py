@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from berth.plan.configuration import PodsReadyPlan, RequeuingPlan
 from berth.simulator.fleet import build_simulated_fleet
 from berth.simulator.pending_reasons import PendingCode
 from berth.simulator.scheduler.model import SchedulerSetup
+from berth.simulator.timed.read_trace import MAX_SECONDS
 from berth.simulator.timed.timed_run import run_trace
 from berth.simulator.timed.trace import Outage, Outages, TimedJob, Timing, Trace
 from tests.berth.simulator.setups import queue, quota
@@ -206,6 +208,17 @@ def test_a_loss_that_is_none_is_one_line(text: str) -> None:
     done = CliRunner().invoke(app, ["simulate", "dev", TRACE, "--lose", text])
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert done.stderr.startswith(f"error: --lose: {BAD[text]}"), done.stderr
+
+
+def test_outages_of_ten_years_are_counted_and_not_made() -> None:
+    """Every second of the longest trace are 316 million."""
+    problems, longest = Problems(), Trace(jobs=[timed("a", "q", 0, MAX_SECONDS, 1)])
+    tracemalloc.start()
+    assert read_outages(plan_of("dev"), ["slice=v5e every 1s for 1h"], longest, problems.entries) is None
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert problems.entries[0].message.startswith("316,223,999 outages; write a longer time after every")
+    assert most < 10_000_000
 
 
 def test_a_date_is_a_time_of_a_trace_with_dates(tmp_path: Path) -> None:

@@ -11,16 +11,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.simulator.fleet import build_simulated_fleet, nameless_warnings, turn_warnings
-from berth.simulator.local_usage import SimulatedClock, UsageLedger
+from berth.simulator.local_usage import DoubtfulTurn, SimulatedClock, UsageLedger
 from berth.simulator.scheduler.events import JobEvent, JobEventKind
 from berth.simulator.scheduler.model import AdmissionFairSharing, Job, SchedulerSetup
 from berth.simulator.scheduler.pending_line import TakingTurns
 from berth.simulator.scheduler.simulate import Simulator
-from berth.simulator.timed.timed_run import run_trace
-from berth.simulator.timed.trace import TimedJob, Timing
 from tests.berth.simulator import setups
 from tests.berth.simulator.setups import GPU, LOWER_PRIORITY, queue
-from tests.berth.simulator.test_timed import Recorder
 from tests.small_fleets import fleet_with, plan
 
 
@@ -136,24 +133,6 @@ def test_an_hour_later_the_job_that_is_long_over_counts_less_than_the_one_of_now
     assert next_after(8 * 3600.0) == ["a2", "b1"]
 
 
-def test_a_strict_queue_turns_while_nothing_happens() -> None:
-    """A job that does not fit holds up the jobs of another local queue, until the use of that one is lower."""
-    strict = setup(quota=4, strict=True)
-    log = Recorder()
-    jobs = [
-        TimedJob(job=job("a1", 4), submitted=0, seconds=1000),
-        TimedJob(job=job("b1", 2), submitted=1, seconds=20_000),
-        TimedJob(job=job("b2", 4), submitted=2, seconds=10),
-        TimedJob(job=job("a2", 2), submitted=3, seconds=10),
-    ]
-    run_trace(strict, jobs, Timing(), log)
-    began = {name: time for time, what, name in log.steps if what == "hold"}
-    # At second 1000 b1 starts, and b2 is next until b has used more than what is left of a.
-    assert began["b1"] == 1000
-    # At 2500, a sample of b, that is 0.585, and of a 0.618 is left; at 2700, a sample of a, 0.584.
-    assert began["a2"] == 2700
-
-
 def test_a_job_that_waits_for_its_checks_is_charged_and_counts_when_it_is_admitted() -> None:
     checked = queue("q", 4, local_weights={"a": 1.0, "b": 1.0}, admission_checks={("f", GPU): ("dws",)})
     simulator = Simulator(SchedulerSetup(queues=(checked,), admission_fair_sharing=RULES))
@@ -204,6 +183,24 @@ def test_without_a_clock_a_turn_that_depends_on_time_is_told(jobs: list[Job], is
     assert bool(messages) is not is_certain
     for message in messages:
         assert "depends on the time between steps; here none passes, and berth simulate has times" in message
+
+
+@pytest.mark.parametrize("before", [None, RULES])
+def test_what_ran_before_a_change_of_the_queue_counts_after_it(before: AdmissionFairSharing | None) -> None:
+    """The use of a1 grows from the change on, or began before that of b1: a2 is not certain to come before b2."""
+    weights = dict.fromkeys("abc", 1.0)
+    after_it = setup(quota=4, weights=weights)
+    simulator = Simulator(replace(after_it, admission_fair_sharing=before))
+    for each in (job("c1"), job("a1", 1)):
+        simulator.submit(each)
+    simulator.replace_setup(after_it)
+    for each in (job("b1", 1), job("a2"), job("b2")):
+        simulator.submit(each)
+    simulator.finish("c1")
+    ledger = simulator.queue_states["q"].ledger
+    assert ledger is not None
+    assert holders(simulator) == ["a1", "a2", "b1"]
+    assert ledger.doubt == DoubtfulTurn("a", "b")
 
 
 def test_a_certain_turn_is_the_same_however_much_time_passes() -> None:

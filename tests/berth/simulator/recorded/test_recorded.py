@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from berth.simulator import agreement
-from berth.simulator.recorded_cases import read_cases
+from berth.simulator.recorded_cases import build_setup, read_cases, replay
 
 HERE = Path(__file__).parent
 
@@ -50,6 +50,28 @@ def test_changes_are_all_states_of_a_step(tmp_path: Path) -> None:
     assert problems == []
     x, y = {"state": "admitted"}, {"state": "pending"}
     assert [step["then"] for step in case["steps"]] == [{"x": x}, {"x": x, "y": y}, {"y": y}]
+
+
+@pytest.mark.parametrize("weight", ["0.25", "250m"])
+def test_a_weight_of_a_resource_is_a_quantity(tmp_path: Path, weight: str) -> None:
+    path = tmp_path / "cases.yaml"
+    path.write_text(
+        "- case: a\n"
+        "  admissionFairSharing:\n"
+        f"    {{usageHalfLifeTime: 60, usageSamplingInterval: 5, resourceWeights: {{gpu: {weight}}}}}\n"
+        "  clusterQueues:\n"
+        "  - {name: q, flavors: [f], quotas: [{flavor: f, resource: gpu, nominal: 4}], localQueues: {l: 1},\n"
+        "     usageBased: true}\n"
+        "  steps:\n"
+        "  - {submit: {name: x, queue: q, localQueue: l, pods: 1, requests: {gpu: 1}}}\n",
+        encoding="utf-8",
+    )
+    ((case,), problems) = read_cases(path)
+    assert problems == []
+    assert replay(case) == [{"x": {"state": "admitted", "flavors": {"gpu": "f"}}}]
+    rules = build_setup(case).admission_fair_sharing
+    assert rules is not None
+    assert rules.resource_weights == {"gpu": 0.25}
 
 
 @pytest.mark.parametrize(
