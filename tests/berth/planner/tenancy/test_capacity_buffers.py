@@ -11,6 +11,9 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.diff.pools import compare_buffers
+from berth.evaluate import evaluate_stack
+from berth.plan.fleet import FleetPlan
 from tests.berth.manifests.test_crd_schemas import faults
 from tests.stack_files import ALL_STACKS
 
@@ -169,6 +172,19 @@ def test_a_change_says_what_is_kept_ready(
     (tmp_path / "Pulumi.lab.yaml").rename(tmp_path / "Pulumi.old.yaml")
     answer = run(tmp_path, after, "diff", "old", "lab")
     assert answer.splitlines()[0] == f"lab: {words}"
+
+
+def test_a_share_of_a_workload_is_not_more_than_a_number_of_its_pods(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    of, plans = "pool: l4, scalableRef: {kind: Deployment, name: web}", list[FleetPlan]()
+    for size in ("replicas: 3", "percentage: 20"):
+        run(tmp_path, f"{of}, {size}", "check", "lab")
+        plan = evaluate_stack("lab", tmp_path).fleet_plan
+        assert plan is not None
+        plans.append(plan)
+    assert [[each.less for each in compare_buffers(*sides)] for sides in (plans, plans[::-1])] == [[True], [True]]
 
 
 @pytest.mark.parametrize(
