@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, cast
 
@@ -105,6 +105,11 @@ def mapping_at(resource: ApiObject, path: str) -> ApiObject:
 def list_at(resource: ApiObject, path: str) -> list[Any]:
     """Return the list at a dotted path; an empty one if there is none."""
     return cast("list[Any]", value_at(resource, path) or [])
+
+
+def in_order(entry: StackEntry, first: Sequence[str]) -> StackEntry:
+    """Return an entry whose keys begin with those of `first`, in their order."""
+    return {**{key: entry[key] for key in first if key in entry}, **entry}
 
 
 def last_segment(path: str) -> str:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.adopt.admission_checks import set_queued_options
-from berth.adopt.api_objects import Kept, NotAdopted, StackEntry, mapping_at
+from berth.adopt.api_objects import Kept, NotAdopted, StackEntry, in_order, mapping_at
 from berth.adopt.cluster_contents import existing_cluster_fleet
 from berth.adopt.clusters import cluster_section, project_settings
 from berth.adopt.controllers import controller_sections, operators
@@ -26,6 +26,8 @@ from berth.adopt.pools import AdoptedPool, read_pools
 from berth.adopt.queues import match_flavors, nominal_quota, read_cohorts, read_priorities
 from berth.adopt.reservations import reservation_key
 from berth.adopt.teams import platform_section, read_teams, team_of_namespace
+
+_LEADING_KEYS = ("machineType", "accelerator", "topology", "slices", "nodes", "zone", "zones", "capacity", "flavor")
 
 
 class AdoptedFleet(Struct, frozen=True):
@@ -57,7 +59,9 @@ def adopt(inventory: ClusterInventory, stack: str, kept: Collection[str] = ()) -
         "cluster": cluster_section(inventory, stack, not_adopted) if inventory.manages_cluster else {},
         "reservations": {key: found.full_entry() for key, found in sorted(reserved.items())},
         "computeClasses": classes,
-        "pools": {pool.key: _in_order(pool.entry) for pool in sorted(adopted_pools, key=lambda pool: pool.key)},
+        "pools": {
+            pool.key: in_order(pool.entry, _LEADING_KEYS) for pool in sorted(adopted_pools, key=lambda pool: pool.key)
+        },
         "flavors": _oversubscribed_flavors(inventory, known),
         "monitoring": monitoring_section(inventory, stack, not_adopted),
         **controller_sections(inventory, not_adopted),
@@ -66,8 +70,9 @@ def adopt(inventory: ClusterInventory, stack: str, kept: Collection[str] = ()) -
         "cohorts": read_cohorts(inventory, known, not_adopted),
         "platform": platform_section(inventory),
     }
-    team_entries, shared = read_teams(inventory, known, not_adopted)
-    add_buffers(inventory, team_entries, team_of_namespace(inventory), known, not_adopted)
+    namespaces = team_of_namespace(inventory)
+    team_entries, shared = read_teams(inventory, namespaces, known, not_adopted)
+    add_buffers(inventory, team_entries, namespaces, known, not_adopted)
     sections |= {"teams": team_entries, "clusterQueues": shared}
     number = inventory.rights.project_number if needs_project_number(team_entries) else None
     sections = ({"projectNumber": number} if number else {}) | sections
@@ -91,16 +96,6 @@ def without_alerts(adopted: AdoptedFleet, keys: Sequence[str]) -> AdoptedFleet:
 def with_kueue_keys(adopted: AdoptedFleet, keys: StackEntry) -> AdoptedFleet:
     """Return the fleet with keys of Kueue's own Configuration."""
     return replace(adopted, fleet={**adopted.fleet, "kueue": {**adopted.fleet.get("kueue", {}), **keys}})
-
-
-_LEADING_KEYS = ("machineType", "accelerator", "topology", "slices", "nodes", "zone", "zones", "capacity", "flavor")
-
-
-def _in_order(entry: StackEntry) -> StackEntry:
-    return {
-        key: entry[key]
-        for key in (*(k for k in _LEADING_KEYS if k in entry), *(k for k in entry if k not in _LEADING_KEYS))
-    }
 
 
 def _oversubscribed_flavors(inventory: ClusterInventory, known: dict[str, list[AdoptedPool]]) -> dict[str, StackEntry]:

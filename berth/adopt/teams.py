@@ -11,6 +11,7 @@ from berth.adopt.api_objects import (
     Kept,
     NotAdopted,
     StackEntry,
+    in_order,
     labels_of,
     list_at,
     mapping_at,
@@ -32,6 +33,11 @@ _SERVING_POLICY = "berth-serving"
 _NAMED, _NAME = re.compile(r"namespaceObject\.metadata\.name in \[(.*?)\]"), re.compile(r"[a-z0-9][a-z0-9-]*")
 """The list of namespaces in an expression of that policy, and one of them."""
 _RESERVED_LABELS = ("kubernetes.io/", "kueue.x-k8s.io/", "berth.dev/", "pulumi.com/")
+_KEYS = (
+    *("namespace", "namespaces", "cohort", "groups", "labels", "annotations", "identity"),
+    *("podPriorities", "serviceTypes", "defaultQueue", "queues"),
+)
+"""Keys of a team in the order in which they are written."""
 
 
 def platform_section(inventory: ClusterInventory) -> StackEntry:
@@ -41,10 +47,9 @@ def platform_section(inventory: ClusterInventory) -> StackEntry:
 
 
 def read_teams(
-    inventory: ClusterInventory, known: PoolsByFlavor, not_adopted: list[NotAdopted]
+    inventory: ClusterInventory, namespaces: Mapping[str, str], known: PoolsByFlavor, not_adopted: list[NotAdopted]
 ) -> tuple[dict[str, StackEntry], dict[str, StackEntry]]:
-    """Return the sections `teams` and `clusterQueues`."""
-    namespaces = team_of_namespace(inventory)
+    """Return the sections `teams` and `clusterQueues`; `namespaces` maps each to its team."""
     local_queues_by_queue: dict[str, list[ApiObject]] = {}
     for local_queue in inventory.objects_of_kind("LocalQueue"):
         local_queues_by_queue.setdefault(local_queue["spec"]["clusterQueue"], []).append(local_queue)
@@ -97,7 +102,7 @@ def read_teams(
                 made[team]["defaultQueue"] = key
     for team, cohort in cohort_of.items():
         made[team] |= {"cohort": cohort} if cohort else {}
-    return {name: _in_order(entry) for name, entry in sorted(made.items())}, shared
+    return {name: in_order(entry, _KEYS) for name, entry in sorted(made.items())}, shared
 
 
 def local_queue_weights(local_queues: list[ApiObject], namespaces: Mapping[str, str]) -> StackEntry:
@@ -109,8 +114,10 @@ def local_queue_weights(local_queues: list[ApiObject], namespaces: Mapping[str, 
     weights: dict[str, float] = {}
     for team, of_namespaces in sorted(by_team.items()):
         is_one = len(set(of_namespaces.values())) == 1
-        weights |= {team: next(iter(of_namespaces.values()))} if is_one else of_namespaces
-    weights = {name: weight for name, weight in weights.items() if weight != 1}
+        written = {team: next(iter(of_namespaces.values()))} if is_one else of_namespaces
+        # The weight of a namespace with the team's own name is that of all its namespaces without one.
+        needs_all = written.get(team, 1) != 1
+        weights |= {name: weight for name, weight in written.items() if weight != 1 or needs_all}
     return {"localQueueWeights": weights} if weights else {}
 
 
@@ -119,12 +126,6 @@ def _local_queue_name(local_queues: list[ApiObject]) -> str:
     names = Counter(name_of(local_queue) for local_queue in local_queues)
     others = {name: n for name, n in names.items() if name != _DEFAULT_QUEUE} or names
     return min(others, key=lambda name: (-others[name], name))
-
-
-def _in_order(team: StackEntry) -> StackEntry:
-    policies = ("podPriorities", "serviceTypes")
-    keys = ("namespace", "namespaces", "cohort", "groups", "labels", "identity", *policies, "defaultQueue", "queues")
-    return {key: team[key] for key in keys if key in team}
 
 
 # --- owners -----------------------------------------------------------------------------------------------------------

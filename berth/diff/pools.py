@@ -287,7 +287,9 @@ def _keeps_less(old: CapacityBufferPlan | None, new: CapacityBufferPlan | None) 
     """Return whether services may find less ready than before: it is not more of the same."""
     if old is None or new is None:
         return new is None
-    alike = (old.pool, old.requests, old.settings.scalable_ref) == (new.pool, new.requests, new.settings.scalable_ref)
+    before, after = (
+        (each.pool, each.requests, each.settings.scalable_ref, each.settings.percentage is None) for each in (old, new)
+    )
     sizes = [each.settings.percentage or each.units or 0 for each in (old, new)]
     is_slower = new.is_standby and not old.is_standby
-    return not alike or is_slower or sizes[1] < sizes[0]
+    return before != after or is_slower or sizes[1] < sizes[0]

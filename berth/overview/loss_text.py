@@ -7,7 +7,7 @@ not ready for about 10 minutes is created again). None of these times was measur
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from berth.overview.dynamic_slices import lost_shapes
 from berth.overview.losses import BrokenGuarantee, FlavorLoss, Losses
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
-from berth.planner.queueing.preemption import describe_rules, preemption_rules
+from berth.planner.queueing.preemption import PreemptionRule, describe_rules, preemption_rules
 
 _EFFECTIVE_QUOTAS = 20
 """The minor of Kueue 0 from which the scheduler can use effective quotas (KEP-10270)."""
@@ -107,15 +107,13 @@ def what_follows(plan: FleetPlan, losses: Losses) -> Iterator[str]:
             "A slice is lost with its first host: the job on it fails, and a JobSet starts all of its slices again "
             "from its last checkpoint (a JobSet of berth workload does not count it as a restart)."
         )
+    reclaiming = [each for each in preemption_rules(plan) if each.rule == "reclaimWithinCohort"]
     for each in losses.flavors:
         yield _of_nodes(each)
         yield from lost_shapes(each)
-        yield from _of_machines_left(plan, each)
+        yield from _of_machines_left(plan, each, reclaiming)
     yield from _of_kueue(plan, losses)
-    repairs = {
-        name: [each.auto_repair for pool in plan.pools if pool.name == name for each in pool.node_pools]
-        for name in (each.pool.name for each in losses.pools)
-    }
+    repairs = {each.pool.name: [made.auto_repair for made in each.pool.node_pools] for each in losses.pools}
     repaired = [name for name, each in repairs.items() if each and all(each)]
     others = [name for name in repairs if name not in repaired]
     if repaired:
@@ -137,7 +135,7 @@ def _of_nodes(loss: FlavorLoss) -> str:
     )
 
 
-def _of_machines_left(plan: FleetPlan, loss: FlavorLoss) -> Iterator[str]:
+def _of_machines_left(plan: FleetPlan, loss: FlavorLoss, reclaiming: Iterable[PreemptionRule]) -> Iterator[str]:
     flavor = loss.flavor
     queues = [queue for queue in plan.cluster_queues if any(each.flavor == flavor.name for each in queue.flavors)]
     if used := min(loss.lost, flavor.spare):
@@ -156,12 +154,9 @@ def _of_machines_left(plan: FleetPlan, loss: FlavorLoss) -> Iterator[str]:
             f"{flavor.name}: pods that lost their node start at once where {', '.join(ready)} keep room, if it "
             "is not in use."
         )
-    reclaiming = [
-        replace(each, flavors=())
-        for each in preemption_rules(plan)
-        if each.rule == "reclaimWithinCohort" and flavor.name in each.flavors and loss.missing and loss.after
-    ]
-    yield from (f"{flavor.name}: {text}, who pay first." for text in describe_rules(reclaiming))
+    if loss.missing and loss.after:
+        rules = [replace(each, flavors=()) for each in reclaiming if flavor.name in each.flavors]
+        yield from (f"{flavor.name}: {text}, who pay first." for text in describe_rules(rules))
     others = {entry.flavor for queue in queues for entry in queue.flavors} - {flavor.name}
     if others:
         yield f"{flavor.name}: jobs of queues that also have {', '.join(sorted(others))} may be admitted there."

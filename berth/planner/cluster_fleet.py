@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from berth.catalog import Machine
 from berth.plan.allowances import AllowancesPlan
-from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import CHECKPOINT_DRIVER
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
@@ -99,15 +97,13 @@ def plan_cluster_fleet(
         run_limits(queue_plans, checks),
     )
     team_plans = with_buffers(context, team_plans, planned_pools, flavor_plans, queue_plans)
-    existing_cluster = existing.existing_cluster_plan(context, machines.pools)
     requests, multi_networking = {name: pool.request for name, pool in machines.pools.items()}, bool(machines.networks)
     account = gke.planned_node_account(context)
     class_plans = tuple(
         compute_classes.class_plan(context, each, account) for each in machines.compute_classes.values()
     )
     checkpointing = None if context.only_connects else checkpointing_plan(context, planned_pools, class_plans)
-    if isinstance(existing_cluster, ExistingGkeClusterPlan):
-        existing_cluster = replace(existing_cluster, checkpointing=checkpointing)
+    existing_cluster = existing.existing_cluster_plan(context, machines.pools, checkpointing)
     return FleetPlan(
         stack=context.stack,
         project=context.spec.project,

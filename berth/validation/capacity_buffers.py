@@ -17,15 +17,15 @@ def warn_emptied_buffers(claims: FleetQuotaClaims, problems: Problems) -> None:
     sharing = teams_by_flavor(plan.cluster_queues)
     flavors = {flavor.name: flavor for flavor in plan.flavors}
     buffers = [(team, each) for team in plan.teams for each in team.buffers if each.flavor is not None]
+    kept = {name: kept_accelerators((each for _, each in buffers), name) for name in flavors}
     for team, buffer in buffers:
         flavor = flavors[buffer.flavor or ""]
-        others = sorted(set(sharing.get(flavor.name, ())) - {team.name})
-        kept = kept_accelerators((each for _, each in buffers), flavor.name)
-        room = flavor.shared - kept
-        if not others or not kept or flavor.promised <= room:
+        room = flavor.shared - kept[flavor.name]
+        others = sharing.get(flavor.name, set()) - {team.name}
+        if not others or not kept[flavor.name] or flavor.promised <= room:
             continue
         message = (
-            f"jobs and services of {join_words(others)} start on these nodes too, and queues are guaranteed "
+            f"jobs and services of {join_words(sorted(others))} start on these nodes too, and queues are guaranteed "
             f"{flavor.promised} of the {flavor.shared} {flavor.noun} of flavor '{flavor.name}': when all are used, the "
             f"buffer is empty; guarantee at most {room}"
         )

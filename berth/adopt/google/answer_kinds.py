@@ -14,6 +14,7 @@ from berth.adopt.google.answer_shapes import (
     NODE_POOL_REQUIRED,
     NODE_POOL_SHAPES,
     RESERVATION_SHAPES,
+    TEXTS,
     shape_problem,
 )
 from berth.adopt.kubernetes.object_shapes import object_problem
@@ -197,9 +198,8 @@ def _bindings_problem(policy: ApiObject) -> str | None:
         entry = cast("dict[str, Any]", binding)
         if not isinstance(entry.get("role"), str):
             return f"bindings[{index}] has no role"
-        members: object = entry.get("members", [])
-        if not isinstance(members, list) or not all(isinstance(each, str) for each in cast("list[object]", members)):
-            return f"bindings[{index}].members is not a list of texts"
+        if not TEXTS[1](entry.get("members", [])):
+            return f"bindings[{index}].members is not {TEXTS[0]}"
     return None
 
 

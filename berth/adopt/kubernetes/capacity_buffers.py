@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
+from berth import catalog
 from berth.adopt.api_objects import ApiObject, Kept, NotAdopted, list_at, mapping_at, name_of, namespace_of, value_at
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.pools import AdoptedPool
@@ -12,8 +13,6 @@ from berth.jobs.quantities import parse_quantity
 from berth.manifests.quantities import quantity
 from berth.manifests.serving.capacity_buffers import MACHINE_FAMILY, STANDBY, STRATEGIES
 from berth.plan.kueue import CPU
-
-_NODE_POOL: Final = "cloud.google.com/gke-nodepool"
 
 
 def add_buffers(
@@ -39,8 +38,7 @@ def add_buffers(
             remedy = "Write it as capacityBuffers of a team, or leave it to its owner"
             not_adopted.append(NotAdopted(subject, f"{why}. {remedy}"))
             continue
-        first = next(each for each, owner in namespaces.items() if owner == namespaces[namespace])
-        if "namespaces" in team or namespace != first:
+        if "namespaces" in team:
             entry["namespace"] = namespace
         team.setdefault("capacityBuffers", {})[name_of(buffer)] = entry
 
@@ -102,5 +100,6 @@ def _pool(
         if labels and name_of(flavor) in known and labels.items() <= selector.items():
             matching.append((len(labels), known[name_of(flavor)]))
     pools = max(matching, key=lambda each: each[0])[1] if matching else []
-    named = [pool for pool in pools if pool.labels.get(_NODE_POOL, pool.key) == selector.get(_NODE_POOL)]
+    nodepool = catalog.labels().nodepool
+    named = [pool for pool in pools if pool.labels.get(nodepool, pool.key) == selector.get(nodepool)]
     return next(iter([*named, *pools]), None)

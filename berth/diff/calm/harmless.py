@@ -49,7 +49,8 @@ class _Row(Struct, frozen=True):
         """Return whether the row has the difference, in a fleet with these facts."""
         if (
             not ("*" in self.of or difference.of in self.of)
-            or {self.unless, f"{self.unless} {difference.key}"} & {*facts}
+            or self.unless in facts
+            or f"{self.unless} {difference.key}" in facts
             or self.path.fullmatch(difference.path) is None
         ):
             return False

@@ -33,6 +33,7 @@ _RIGHTS: Final = frozenset(
     }
 )
 """Kinds of objects whose changes are rights of the team that they belong to, or of the whole fleet."""
+_RESOURCES: Final = frozenset(ResourceKind)
 _RIGHT_RESOURCES: Final = (ResourceKind.ACCESS, ResourceKind.TEAM_IDENTITY, ResourceKind.NODE_IDENTITY)
 _ENDS_OF_POLICIES: Final = ("spec.matchConstraints", "spec.matchResources", "spec.validationActions")
 _CONTROL_PLANE: Final = (
@@ -152,7 +153,7 @@ class Told:
             return not difference.path
         if difference.of == POOL:
             return self._has_pool(difference)
-        if difference.of in set(ResourceKind):
+        if difference.of in _RESOURCES:
             return self._has_resource(difference, ResourceKind(difference.of))
         if teams and teams <= self._changed_teams:
             return True

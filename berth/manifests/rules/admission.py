@@ -86,6 +86,11 @@ def requests_of(kinds: Mapping[str, Sequence[str]], operations: tuple[str, ...] 
     return tuple(Requests(group, tuple(sorted(names)), operations) for group, names in sorted(kinds.items()))
 
 
+def joined(first: Mapping[str, Sequence[str]], second: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return API group → resources of both."""
+    return {group: tuple({*first.get(group, ()), *second.get(group, ())}) for group in {*first, *second}}
+
+
 # --- pod templates ----------------------------------------------------------------------------------------------------
 
 SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -98,9 +103,7 @@ SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
 
 def with_templates(job_kinds: Mapping[str, Sequence[str]]) -> tuple[Requests, ...]:
     """Return the writes of every kind with pod templates that teams use: pods, services, queued kinds."""
-    groups = {*SERVICES, *job_kinds}
-    kinds = {group: {*SERVICES.get(group, ()), *job_kinds.get(group, ())} for group in groups}
-    return requests_of({group: tuple(names) for group, names in kinds.items()})
+    return requests_of(joined(SERVICES, job_kinds))
 
 
 def of_kind(kind: str, component: str | None) -> str:

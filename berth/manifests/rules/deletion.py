@@ -20,6 +20,7 @@ from berth.manifests.rules.admission import (
     TEMPLATES,
     AdmissionPolicy,
     Requests,
+    joined,
     keys,
     requests_of,
     with_templates,
@@ -108,10 +109,7 @@ _CONDITION: Final = (
 def deletion_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
     """Return the policy for the kinds that Kueue queues."""
     owners = {group: names for group, names in SERVICES.items() if group}
-    deleted = {
-        **{group: tuple({*owners.get(group, ()), *job_kinds.get(group, ())}) for group in {*owners, *job_kinds}},
-        "": ("replicationcontrollers",),
-    }
+    deleted = {**joined(owners, job_kinds), "": ("replicationcontrollers",)}
     return AdmissionPolicy(
         name="deletion",
         refuses=(

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from berth.manifests.policy_rules import Rule, Variable, annotation
-from berth.manifests.rules.admission import EVERYONE, QUEUE_LABEL, AdmissionPolicy, requests_of
+from berth.manifests.rules.admission import EVERYONE, QUEUE_LABEL, AdmissionPolicy, joined, requests_of
 from berth.manifests.serving.rules import KINDS
 from berth.plan import policies
 from berth.plan.admission_checks import MAX_RUN_SECONDS, MIN_RUN_SECONDS, PARAMETER_PREFIX, RUN_DURATION_PARAMETER
@@ -116,13 +116,12 @@ def runs_policy(
 
     `shared` maps namespaces that Berth does not manage to their local queues and limits.
     """
-    kinds = {each: tuple({*KINDS.get(each, ()), *job_kinds.get(each, ())}) for each in {*KINDS, *job_kinds}}
     return AdmissionPolicy(
         name="runs",
         refuses="a run duration above the maximum of a queue with queued machines",
         applies_to=EVERYONE,
         breaks="a job without a run duration in a queue that limits it: write the annotation",
-        requests=requests_of({**kinds, "": ("pods",)}),
+        requests=requests_of({**joined(KINDS, job_kinds), "": ("pods",)}),
         variables=tuple(_variables(shared)),
         rules=tuple(_RULES),
         condition=_CHANGED,

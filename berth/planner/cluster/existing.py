@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from berth.diagnostics import FieldPath, format_value
 from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
+from berth.plan.gke import CheckpointingPlan
 from berth.planner.allowances import OBJECT_PREFIXES
 from berth.planner.cluster.existing_gke import existing_gke_cluster_plan
 from berth.planner.cluster.gke import cluster_name
@@ -35,7 +36,7 @@ _ALLOWED_CAPACITIES = ("on-demand", "spot", "queued")
 
 
 def existing_cluster_plan(
-    context: PlanningContext, pools: Mapping[str, PlannedPool]
+    context: PlanningContext, pools: Mapping[str, PlannedPool], checkpointing: CheckpointingPlan | None
 ) -> ExistingClusterPlan | ExistingGkeClusterPlan | None:
     """Return the existing cluster for these pools; None if Berth creates the cluster."""
     if not context.only_connects and not context.machines_exist:
@@ -51,7 +52,7 @@ def existing_cluster_plan(
     if spec is None:  # faulty, so the connection is unknown
         return ExistingClusterPlan(name=cluster_name(context), context=None)
     if spec.is_gke:
-        return existing_gke_cluster_plan(context, spec, pools)
+        return existing_gke_cluster_plan(context, spec, pools, checkpointing)
     _report_unsupported(context)
     return ExistingClusterPlan(
         name=cluster_name(context), context=spec.context, kubeconfig=spec.kubeconfig, secret=spec.secret

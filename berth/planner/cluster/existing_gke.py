@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from berth.diagnostics import FieldPath, join_words
 from berth.plan.existing import ExistingGkeClusterPlan
+from berth.plan.gke import CheckpointingPlan
 from berth.planner.cluster.gke import check_autopilot_keys, check_keys_of_kms, node_account_plan, planned_node_account
 from berth.planner.cluster.maintenance import auto_provisioning_plan
 from berth.planner.cluster.webhooks import report_called_ports
@@ -27,7 +28,10 @@ _STATED_NETWORK = frozenset({"pod_range_name", "service_range_name", "accelerato
 
 
 def existing_gke_cluster_plan(
-    context: PlanningContext, existing: ExistingClusterSpec, pools: Mapping[str, PlannedPool]
+    context: PlanningContext,
+    existing: ExistingClusterSpec,
+    pools: Mapping[str, PlannedPool],
+    checkpointing: CheckpointingPlan | None,
 ) -> ExistingGkeClusterPlan:
     """Return the plan of the cluster for these pools; report keys that would change it."""
     spec = context.spec.cluster
@@ -58,6 +62,7 @@ def existing_gke_cluster_plan(
         dns_endpoint=spec.dns_endpoint,
         storage_drivers=tuple(sorted(set(spec.storage_drivers))),
         security_group=security_group(context),
+        checkpointing=checkpointing,
         needs=_needs(context, pools),
         node_service_account=node_account_plan(context) if _uses_node_account(context, pools) else None,
     )

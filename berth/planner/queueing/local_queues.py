@@ -132,6 +132,8 @@ def check_weights(
     context: PlanningContext, path: FieldPath, weights: Mapping[str, float], teams: tuple[str, ...]
 ) -> None:
     """Report weights of local queues that a queue does not have."""
+    if not weights:
+        return
     namespaces = [namespace.name for team in teams for namespace in team_namespaces(context, team)]
     known = list(dict.fromkeys([*teams, *namespaces]))
     for name in weights:

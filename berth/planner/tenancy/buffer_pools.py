@@ -31,10 +31,10 @@ def unfit_pool(context: PlanningContext, pool: PoolPlan) -> Unfit | None:
         return Unfit("pool", f"GKE adds nodes to {name} for requests of queued provisioning only", other)
     if pool.capacity == "flex-start":
         return Unfit("pool", f"no source says whether GKE keeps a buffer on flex-start nodes, as {name} has", other)
-    if pool.nodes.min == pool.nodes.max and pool.compute_class is None:
+    if pool.nodes.max == 0 or (pool.nodes.min == pool.nodes.max and pool.compute_class is None):
         key, most = ("slices", pool.slices.max) if pool.slices is not None else ("nodes", pool.nodes.max)
         reason = f"{name} has a fixed number of nodes, to which GKE adds none"
-        return Unfit("pool", reason, f"write pools.{pool.name}.{key}: {{min: 0, max: {most}}}")
+        return Unfit("pool", reason, f"write pools.{pool.name}.{key}: {{min: 0, max: {max(1, most)}}}")
     if context.spec.cluster.mode == "autopilot" and pool.resource == CPU and pool.compute_class is None:
         reason = f"Autopilot bills pods on {name} and not nodes, and a buffer is of nodes"
         return Unfit("pool", reason, f"write computeClass for {name}")

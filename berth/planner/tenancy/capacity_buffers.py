@@ -26,10 +26,8 @@ from berth.spec.machines.capacity_buffers import BufferAmountSpec
 from berth.text import pluralize
 
 _MEMORY: Final = "memory"
-_KEYS: Final = {CPU: "cpu", _MEMORY: "memory"}
 _GIB: Final = 2**30
 _CODE: Final = "capacity-buffer"
-_NODE_POOL: Final = "cloud.google.com/gke-nodepool"
 _MOST_SUSPENDED_GB: Final = 208
 """Memory of a machine that Compute Engine suspends, at most (GKE's autoscaler, pkg/csn/pod_operations.go)."""
 
@@ -218,14 +216,10 @@ class _Buffers:
         room = _room(pool) if pool is not None else {_MEMORY: _MOST_SUSPENDED_GB * _GIB}
         for resource, amount in requests.items():
             if (most := room.get(resource)) is not None and amount > most:
-                node = (
-                    f"a node of pool '{pool.name}', which has"
-                    if pool
-                    else "a node that GKE suspends, which has at most"
-                )
+                node = f"of pool '{pool.name}', which has" if pool else "that GKE suspends, which has at most"
                 largest = f"{most // _GIB}Gi" if resource == _MEMORY else quantity(resource, most)
-                message = f"a unit of {quantity(resource, amount)} {resource} has no room on {node} {largest}"
-                key = _KEYS.get(resource, "accelerators")
+                message = f"a unit of {quantity(resource, amount)} {resource} has no room on a node {node} {largest}"
+                key = resource if resource in (CPU, _MEMORY) else "accelerators"
                 self._fault((*path, "unit", key), f"{message}; write {key}: {largest}, or less")
                 return False
         return True
@@ -275,8 +269,9 @@ class _Buffers:
 
 def _one_node_pool(pool: PoolPlan, flavor: FlavorPlan) -> dict[str, str]:
     """Return the label of a pool's only node pool, where other pools have the labels of the flavor too."""
-    (name,) = {each.name for each in pool.node_pools} if len(pool.node_pools) == 1 else ("",)
-    return {_NODE_POOL: name} if name and len(flavor.pools) > 1 else {}
+    if len(pool.node_pools) != 1 or len(flavor.pools) < 2:
+        return {}
+    return {catalog.labels().nodepool: pool.node_pools[0].name}
 
 
 def _on_node(pool: PoolPlan) -> int:

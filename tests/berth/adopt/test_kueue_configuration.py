@@ -136,14 +136,28 @@ def test_a_config_map_without_the_file_is_refused() -> None:
         adopt_inventory(here, "dev")
 
 
+def door(namespace: str, weight: str | None = None) -> ApiObject:
+    """Return a local queue in a namespace."""
+    spec = {"clusterQueue": "q", **({} if weight is None else {"fairSharing": {"weight": weight}})}
+    return {"metadata": {"name": "train", "namespace": namespace}, "spec": spec}
+
+
 def test_weights_of_local_queues_are_those_of_a_team_or_of_its_namespaces() -> None:
     """Of a team if all of its local queues have it; 1 is Kueue's own and left out, and 0 is a weight."""
-
-    def door(namespace: str, weight: str | None = None) -> ApiObject:
-        spec = {"clusterQueue": "q", **({} if weight is None else {"fairSharing": {"weight": weight}})}
-        return {"metadata": {"name": "train", "namespace": namespace}, "spec": spec}
-
     doors: list[ApiObject] = [door("a", "2"), door("a-dev", "2"), door("b"), door("c", "500m"), door("c-dev", "0")]
     teams = {"a": "a", "a-dev": "a", "b": "b", "c": "c", "c-dev": "c"}
     assert local_queue_weights(doors, teams) == {"localQueueWeights": {"a": 2, "c": 0.5, "c-dev": 0}}
     assert local_queue_weights([door("b")], teams) == {}
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "weights"),
+    [("2", None, {"a": 2, "a-dev": 1}), (None, "2", {"a-dev": 2}), ("2", "3", {"a": 2, "a-dev": 3})],
+)
+def test_a_weight_of_the_namespace_named_as_its_team_is_no_weight_of_the_others(
+    own: str | None, other: str | None, weights: dict[str, float]
+) -> None:
+    """In the stack file the name stands for the team, and so for every namespace that has no weight itself."""
+    assert local_queue_weights([door("a", own), door("a-dev", other)], {"a": "a", "a-dev": "a"}) == {
+        "localQueueWeights": weights
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from typing import Any
@@ -221,3 +222,18 @@ def test_the_requests_for_machines_are_adopted_as_they_are() -> None:
 def test_a_manager_is_refused() -> None:
     with pytest.raises(InvalidInventory, match="sends its jobs to workers"):
         read_inventory(files(plan("multikueue")))
+
+
+def test_annotations_of_a_team_are_adopted() -> None:
+    """Those of Kubernetes are not the team's."""
+    answers = files(plan("dev"))
+    objects = json.loads(answers["objects.json"])
+    own = {"example.com/owner": "a.person"}
+    for each in objects["items"]:
+        if each["kind"] == "Namespace":
+            each["metadata"].setdefault("annotations", {}).update({**own, "kubectl.kubernetes.io/restarted": "now"})
+    fleet = adopt(read_inventory({**answers, "objects.json": json.dumps(objects)}), "dev").fleet
+    assert fleet["teams"]
+    assert {team: entry.get("annotations") for team, entry in fleet["teams"].items()} == dict.fromkeys(
+        fleet["teams"], own
+    )

@@ -11,7 +11,11 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.diff.pools import compare_buffers
+from berth.evaluate import evaluate_stack
+from berth.plan.fleet import FleetPlan
 from tests.berth.manifests.test_crd_schemas import faults
+from tests.stack_files import ALL_STACKS
 
 STACK = """\
 config:
@@ -170,32 +174,35 @@ def test_a_change_says_what_is_kept_ready(
     assert answer.splitlines()[0] == f"lab: {words}"
 
 
+def test_a_share_of_a_workload_is_not_more_than_a_number_of_its_pods(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    of, plans = "pool: l4, scalableRef: {kind: Deployment, name: web}", list[FleetPlan]()
+    for size in ("replicas: 3", "percentage: 20"):
+        run(tmp_path, f"{of}, {size}", "check", "lab")
+        plan = evaluate_stack("lab", tmp_path).fleet_plan
+        assert plan is not None
+        plans.append(plan)
+    assert [[each.less for each in compare_buffers(*sides)] for sides in (plans, plans[::-1])] == [[True], [True]]
+
+
 @pytest.mark.parametrize(
-    ("stack", "path", "value", "message"),
+    ("stack", "message"),
     [
-        (
-            "ack-fleet",
-            "teams.vision",
-            "{pool: x, replicas: 1}",
-            "is not possible on ACK, which has no capacity buffers",
-        ),
-        ("multikueue", "teams.vision", "{pool: x, replicas: 1}", "has no effect on a manager, which runs no pods"),
-        ("local", "teams.vision", "{pool: x, replicas: 1}", "others make the nodes of this cluster"),
+        ("ack-fleet", "is not possible on ACK, which has no capacity buffers"),
+        ("multikueue", "has no effect on a manager, which runs no pods"),
+        ("local", "others make the nodes of this cluster"),
     ],
 )
-def test_clusters_without_buffers(tmp_path: pathlib.Path, stack: str, path: str, value: str, message: str) -> None:
-    source = pathlib.Path(__file__).parents[4] / "stacks/examples" / f"{stack}.yaml"
-    config = yaml.safe_load(source.read_text(encoding="utf-8")) if source.exists() else None
-    if config is None:
-        source = pathlib.Path(__file__).parents[4] / f"Pulumi.{stack}.yaml"
-        config = yaml.safe_load(source.read_text(encoding="utf-8"))
+def test_clusters_without_buffers(tmp_path: pathlib.Path, stack: str, message: str) -> None:
+    config = yaml.safe_load(ALL_STACKS[stack].read_text(encoding="utf-8"))
     (fleet,) = [each for key, each in config["config"].items() if key.startswith("berth:")]
     team = next(iter(fleet["teams"]))
-    fleet["teams"][team]["capacityBuffers"] = {"ready": yaml.safe_load(value)}
+    fleet["teams"][team]["capacityBuffers"] = {"ready": {"pool": "x", "replicas": 1}}
     file = tmp_path / f"Pulumi.{stack}.yaml"
     file.write_text(yaml.safe_dump(config, sort_keys=False))
-    answer = CliRunner().invoke(app, ["check", str(file)])
-    assert message in answer.output, path
+    assert message in CliRunner().invoke(app, ["check", str(file)]).output
 
 
 def test_a_buffer_of_another_size_is_found_in_the_cluster(
@@ -206,3 +213,22 @@ def test_a_buffer_of_another_size_is_found_in_the_cluster(
     (tmp_path / "live.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [buffer]}))
     answer = run(tmp_path, "pool: l4, replicas: 1", "verify", "lab", "--live", "live.json")
     assert "CapacityBuffer chat/ready: replicas is 2 instead of 1" in answer
+
+
+@pytest.mark.parametrize("made_by", ["zone: us-central1-b", "computeClass: fast"])
+def test_a_pool_without_nodes_keeps_nothing_ready(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, made_by: str
+) -> None:
+    """GKE chooses the number of nodes of a compute class, but never more than 0 of 0; the remedy is one that helps."""
+    monkeypatch.chdir(tmp_path)
+    run(tmp_path, "pool: l4, replicas: 1", "check", "lab")
+    written = (tmp_path / "Pulumi.lab.yaml").read_text()
+    classes = "    computeClasses: {fast: {priorities: [{machineType: g2-standard-24}]}}\n    teams:\n"
+    written = written.replace("    teams:\n", classes).replace("guaranteed: 8", "guaranteed: 0")
+    pool = "nodes: {min: 0, max: 6}, zone: us-central1-b"
+    assert pool in written
+    for nodes, faults_left in (("{min: 0, max: 0}", 1), ("{min: 0, max: 1}", 0)):
+        (tmp_path / "Pulumi.lab.yaml").write_text(written.replace(pool, f"nodes: {nodes}, {made_by}"))
+        answer = CliRunner().invoke(app, ["check", "lab"]).output
+        assert answer.count("[capacity-buffer]") == faults_left, answer
+        assert answer.count("write pools.l4.nodes: {min: 0, max: 1} [capacity-buffer]") == faults_left
