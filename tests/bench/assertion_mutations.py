@@ -262,7 +262,7 @@ class _Trees:
         if parent.parent is None:
             siblings = [child.quota_state(state.flavor_resource) for child in parent.node.children]
             others = [each for each in siblings if each is not state]
-            taken = sum(_most(each) - each.local_quota - (each.subtree_quota - each.local_quota) for each in others)
+            taken = sum(_most(each) - each.subtree_quota for each in others)
             lending = min(_number(lending, own), max(0, taken - parent.nominal))
         return QuotaLimits(
             nominal=limits.nominal,
@@ -287,9 +287,7 @@ class _Trees:
         """Whether all that others may borrow together is nobody's own, in a cohort that is the whole tree."""
         top, cohorts = self._top(member), {cohort.name: cohort for cohort in self.setup.cohorts}
         others = [queue for queue in self.setup.queues if self._top(queue) == top and queue.name != member.name]
-        is_flat = all(queue.cohort == top for queue in others) and not any(
-            top == each for each in self.parents.values()
-        )
+        is_flat = all(queue.cohort == top for queue in others) and self._is_flat(top)
         if not is_flat or self.setup.fair_strategies is not None or top not in cohorts or member.name == top:
             return False
         limits = [queue.quotas[cell].borrowing_limit for queue in others if cell in queue.quotas]

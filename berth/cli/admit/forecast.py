@@ -186,7 +186,7 @@ class _Forecaster:
         needed = {resource for each in job.pod_sets for resource in each.requests}
         for queue, local in locals_here.items():
             if queue != job.queue and needed <= covered.get(queue, set()):
-                yield f"queue {local}", replace(job, queue=queue, barred=())
+                yield f"queue {local}", replace(job, queue=queue, local_queue=f"{namespace}/{local}", barred=())
         if len(job.pod_sets) == 1 and (pods := job.pod_sets[0].count) > 1:
             half = replace(job.pod_sets[0], count=pods // 2, least=None)
             yield f"{pods // 2} pods instead of {pods}", replace(job, pod_sets=(half,))

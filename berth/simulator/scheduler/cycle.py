@@ -86,9 +86,11 @@ class SchedulingCycle:
             yield from sorted(
                 entries,
                 key=lambda each: (
-                    each.assignment.borrowing_level, -each.workload.priority, each.workload.arrival_order
+                    each.assignment.borrowing_level,
+                    -each.workload.priority,
+                    each.workload.arrival_order,
                 ),
-            )  # fmt: skip
+            )
             return
         root = entries[0].workload.queue_state.node.root()
         waiting = {each.workload.arrival_order: each for each in entries}
@@ -145,7 +147,8 @@ class SchedulingCycle:
             shortages = self._shortages(entry)
             if shortages and not any(stock.counts_quota for stock in shortages):
                 self._reassign(entry, [])  # earlier heads of the cycle took the nodes, and it may get others
-            if self._has_overlap(entry) or not self._can_fit(entry):
+                shortages = self._shortages(entry)
+            if shortages or entry.assignment.outcome == AssignmentOutcome.NO_FIT or self._has_overlap(entry):
                 entry.stays_pending = True
             else:
                 self._commit(entry)
@@ -203,11 +206,8 @@ class SchedulingCycle:
         if preempted and entry.assignment.outcome == AssignmentOutcome.FIT:
             entry.assignment.outcome = AssignmentOutcome.DEFERRED
 
-    def _can_fit(self, entry: Entry) -> bool:
-        """Return whether the head still fits after the cycle's earlier decisions, with all victims removed."""
-        return entry.assignment.outcome != AssignmentOutcome.NO_FIT and not self._shortages(entry)
-
     def _shortages(self, entry: Entry) -> list[QuotaState]:
+        """Return what a head lacks after the cycle's earlier decisions, with all victims removed."""
         if not self.journal:
             return []
         leaving = self.preempted | {victim.workload.arrival_order: victim.workload for victim in entry.victims}

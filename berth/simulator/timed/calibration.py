@@ -71,10 +71,11 @@ def _correct(forecast: StartForecast, trials: Sequence[PastForecast], horizon: i
         for each in trials
     )
     low, high = (
-        min(horizon + 1, round(math.exp(_center(forecast, horizon) + error * _width(forecast, horizon))))
-        for error in (min(errors[0], 0), max(errors[-1], 0))  # the middle stays within
+        round(math.exp(_center(forecast, horizon) + error * _width(forecast, horizon)))
+        for error in (errors[0], errors[-1])
     )
-    late = [None if value > horizon else value for value in (low, high)]
+    middle = horizon + 1 if forecast.median is None else forecast.median  # it stays within
+    late = [None if value > horizon else value for value in (min(low, middle), max(high, middle))]
     return StartForecast(low=late[0], median=forecast.median, high=late[1], started=forecast.started)
 
 

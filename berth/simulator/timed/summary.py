@@ -220,11 +220,11 @@ class _Summary:
 
     def _team_summary(self, team: str, prices: Mapping[str, float | None] | None) -> TeamSummary:
         work = [(of, each) for (queue, of), each in self.figures.work.items() if self._team(queue) == team]
-        waiting = {queue: each for queue, each in self.figures.waiting.items() if self._team(queue) == team}
+        waiting = merged({queue: each for queue, each in self.figures.waiting.items() if self._team(queue) == team})
         starting = sum(seconds for queue, seconds in self.figures.starting.items() if self._team(queue) == team)
         held = {key: _hours(sum(each.held for of, each in work if of == key), key[1]) for key, _ in work}
         lost = {key: _hours(sum(each.lost for of, each in work if of == key), key[1]) for key, _ in work}
-        changes = itertools.pairwise([*merged(waiting), (self.figures.end, 0)])
+        changes = itertools.pairwise([*waiting, (self.figures.end, 0)])
         seconds = sum(value * (until - time) for (time, value), (until, _) in changes)
         return TeamSummary(
             team,
@@ -232,7 +232,7 @@ class _Summary:
             round(sum(lost.values()), 3),
             _cost(held, prices),
             _cost(lost, prices),
-            self._series(merged(waiting)),
+            self._series(waiting),
             round((seconds + starting) / _HOUR, 3),
         )
 

@@ -10,11 +10,13 @@ import random
 import statistics
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.cli.admit import forecast
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.timed.calibration import FEWEST, Calibration, PastForecast, calibrate
 from berth.simulator.timed.futures import History, Moment, RunTimes, StartForecast, forecast_starts
@@ -214,6 +216,18 @@ def test_errors_of_the_past_are_the_width_of_a_forecast() -> None:
     assert found.high == pytest.approx(2000 * math.exp(width), abs=2)
 
 
+@pytest.mark.parametrize("wait", [500, 1000, 2000])
+def test_the_middle_is_within_the_interval(wait: int) -> None:
+    """Also of less than a minute, and beyond the horizon, where the past started sooner or later than it was said."""
+    past = StartForecast(median=1000, low=500, high=2000, started=1.0)
+    trials = Calibration((PastForecast(past, wait),) * 21, 21)
+    soon = trials.correct(StartForecast(low=10, median=20, high=30, started=1.0), HORIZON)
+    assert (soon.low, soon.median) == (20, 20)
+    assert (soon.high or 0) >= 20
+    late = trials.correct(StartForecast(low=HORIZON, median=None, high=None, started=0.1), HORIZON)
+    assert (late.median, late.high) == (None, None)
+
+
 def test_too_few_trials_change_nothing() -> None:
     past = StartForecast(median=1000, low=500, high=2000, started=1.0)
     assert Calibration((PastForecast(past, 9000),) * (FEWEST - 1), 1).correct(past, HORIZON) == past
@@ -289,6 +303,31 @@ def test_the_command_gives_the_same_as_json_each_time(files: tuple[str, ...]) ->
     assert job["lowSeconds"] <= job["medianSeconds"] <= job["highSeconds"]
     assert found["history"] == {"file": "stacks/traces/dev.csv", "jobs": 265, "seconds": 86215}
     assert all(each["medianSeconds"] < job["medianSeconds"] for each in job["sooner"])
+
+
+def test_a_job_in_another_queue_is_in_the_local_queue_of_that_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the use of local queues the simulator may decide who comes first."""
+    monkeypatch.chdir(ROOT)
+    text = MANIFEST.replace("namespace: vision", "namespace: research").replace(
+        "queue-name: train", "queue-name: batch"
+    )
+    jobs = "---\n".join(text.replace("name: big", f"name: big-{number}") for number in range(4))
+    (tmp_path / "jobs.yaml").write_text(jobs, encoding="utf-8")
+    tried: list[Job] = []
+
+    def record(*arguments: Any, watched: list[str], **options: Any) -> dict[str, StartForecast]:
+        tried.extend(job for job, _ in arguments[1].jobs if job.name in watched)
+        return forecast_starts(*arguments, watched=watched, **options)
+
+    monkeypatch.setattr(forecast, "forecast_starts", record)
+    found = _run("inference", str(tmp_path / "jobs.yaml"), "--history", "stacks/traces/inference.csv")
+    assert found[0] == 0, found[1]
+    assert {job.queue: job.local_queue for job in tried} == {
+        "research-batch": "research/batch",
+        "research-train": "research/train",
+    }
 
 
 def test_without_a_job_those_that_wait_are_forecast(files: tuple[str, ...]) -> None:
