@@ -1,4 +1,4 @@
-"""Classes of arguments for the components in Python and the table of these, from the tables and models of the schema."""
+"""Classes of arguments for the components in Python, and a table of these, from the tables and models of the schema."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ class {name}Args(ComponentArguments):
 
 def _field(key: str, value: Mapping[str, Any], is_required: bool, types: Mapping[str, Any]) -> str:
     kind = _type(value, types)
-    kind = kind if value.get("plain") else f"pulumi.Input[{kind}]"
+    if not value.get("plain"):
+        kind = f"pulumi.Input[{kind.replace('Sequence[str]', 'Sequence[pulumi.Input[str]]')}]"
     annotation = kind if is_required else f"{kind} | None = None"
     return f"    {to_snake(key)}: {annotation}\n{_docstring(value['description'])}"
 
