@@ -515,7 +515,7 @@ def test_views_are_those_of_a_fleet_and_notify_channels_that_are_outputs(preview
         channels = [pulumi.Output.from_input(CHANNEL), CHANNEL[:-1] + "2"]
         Views("mine", ViewsArgs(**VIEWS, labels={"cost": "ml"}, notification_channels=channels), opts=opts)
 
-    written = ViewsArgs(**VIEWS, labels={"cost": "ml"}).given("mine").plain
+    written = dict(ViewsArgs(**VIEWS, labels={"cost": "ml"}).given("mine").plain)
     watched = {key: written.pop(key) for key in ("alerts", "prices")}
     fleet = {**written, "region": "us-central1", "cluster": {"name": written.pop("cluster")}, "monitoring": watched}
     plan = evaluate_values("lab", fleet).fleet_plan
