@@ -17,6 +17,7 @@ from berth.loader import SourceMap, StackFile, read_config, read_stack, with_tea
 from berth.loader.placeholders import placeholder_warning
 from berth.loader.team_reach import team_reach_problems
 from berth.plan.fleet import FleetPlan
+from berth.spec.meant_keys import meant_keys
 
 Need = Literal["kueue", "jobs"]
 """What a verb needs of a stack: queues of Kueue, or teams that submit jobs."""
@@ -155,7 +156,8 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
         return Evaluation(stack, None, None, tuple(load_problems))
     planner = cast("StackPlanner", load_backend(backend_name(file.config_key, file.fleet)))
     planned = planner.plan_stack(file, load_problems, root)
-    problems = planned.problems + placeholder_warning(file.fleet if file.written is None else file.written, file.file)
+    problems = planned.problems + _faults_beside_misspelt_keys(planner, planned, file, load_problems, root)
+    problems += placeholder_warning(file.fleet if file.written is None else file.written, file.file)
     problems += tuple(team_reach_problems(cast("Mapping[str, object]", file.written or {}), file.source_map.team_files))
     problems = accept_warnings(problems, cast("Mapping[str, object]", file.fleet).get(ACCEPTED_WARNINGS))
     # A fault of the teams' defaults is there once and not for each team.
@@ -168,6 +170,17 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
         planned.platform_evaluation,
         planned.left_out,
     )
+
+
+def _faults_beside_misspelt_keys(
+    planner: StackPlanner, planned: PlannedStack, file: StackFile, load_problems: Sequence[Problem], root: pathlib.Path
+) -> tuple[Problem, ...]:
+    """Return what else is wrong with an entry that is set aside for a misspelt key, as if the key were right."""
+    meant = meant_keys(file.fleet, planned.problems)
+    if meant is None:
+        return ()
+    found = planner.plan_stack(replace(file, fleet=meant.fleet), load_problems, root).problems
+    return meant.more_faults(found, planned.problems)
 
 
 def _with_place(problem: Problem, places: SourceMap) -> Problem:
