@@ -17,7 +17,7 @@ from berth.loader import SourceMap, StackFile, read_config, read_stack, with_tea
 from berth.loader.placeholders import placeholder_warning
 from berth.loader.team_reach import team_reach_problems
 from berth.plan.fleet import FleetPlan
-from berth.spec.meant_keys import meant_keys
+from berth.spec.as_meant import as_meant
 
 Need = Literal["kueue", "jobs"]
 """What a verb needs of a stack: queues of Kueue, or teams that submit jobs."""
@@ -77,12 +77,16 @@ class Evaluation(Struct, frozen=True):
 
 
 class PlannedStack(Struct, frozen=True):
-    """What a backend makes of a stack file: as in Evaluation, but the problems have paths instead of places."""
+    """What a backend makes of a stack file: as in Evaluation, but the problems have paths instead of places.
+
+    Parts of the file are set aside for the faults in `unread`, which are among the problems.
+    """
 
     plan: StackPlan | None
     problems: tuple[Problem, ...]
     platform_evaluation: Evaluation | None = None
     left_out: tuple[str, ...] = ()
+    unread: tuple[Problem, ...] = ()
 
 
 class StackPlanner(Protocol):
@@ -156,7 +160,7 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
         return Evaluation(stack, None, None, tuple(load_problems))
     planner = cast("StackPlanner", load_backend(backend_name(file.config_key, file.fleet)))
     planned = planner.plan_stack(file, load_problems, root)
-    problems = planned.problems + _faults_beside_misspelt_keys(planner, planned, file, load_problems, root)
+    problems = planned.problems + _faults_beside_unread_parts(planner, planned, file, load_problems, root)
     problems += placeholder_warning(file.fleet if file.written is None else file.written, file.file)
     problems += tuple(team_reach_problems(cast("Mapping[str, object]", file.written or {}), file.source_map.team_files))
     problems = accept_warnings(problems, cast("Mapping[str, object]", file.fleet).get(ACCEPTED_WARNINGS))
@@ -172,11 +176,11 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
     )
 
 
-def _faults_beside_misspelt_keys(
+def _faults_beside_unread_parts(
     planner: StackPlanner, planned: PlannedStack, file: StackFile, load_problems: Sequence[Problem], root: pathlib.Path
 ) -> tuple[Problem, ...]:
-    """Return what else is wrong with an entry that is set aside for a misspelt key, as if the key were right."""
-    meant = meant_keys(file.fleet, planned.problems)
+    """Return what else is wrong with the entries that are set aside, as if what cannot be read in them were right."""
+    meant = as_meant(file.fleet, planned.unread)
     if meant is None:
         return ()
     found = planner.plan_stack(replace(file, fleet=meant.fleet), load_problems, root).problems
