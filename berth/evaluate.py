@@ -9,6 +9,7 @@ from typing import Literal, Protocol, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.as_meant import as_meant
 from berth.backends.table import DEFAULT, TEAM_KEY, StackPlan, backend_name, load_backend
 from berth.diagnostics import FieldPath, Problem, Severity
 from berth.diagnostics.acceptance import ACCEPTED_WARNINGS, accept_warnings
@@ -17,7 +18,6 @@ from berth.loader import SourceMap, StackFile, read_config, read_stack, with_tea
 from berth.loader.placeholders import placeholder_warning
 from berth.loader.team_reach import team_reach_problems
 from berth.plan.fleet import FleetPlan
-from berth.spec.as_meant import as_meant
 
 Need = Literal["kueue", "jobs"]
 """What a verb needs of a stack: queues of Kueue, or teams that submit jobs."""

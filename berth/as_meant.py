@@ -66,19 +66,9 @@ def as_meant(fleet: object, problems: Iterable[Problem]) -> AsMeant | None:
     """
     renamed, omitted, entries = dict[FieldPath, str](), set[FieldPath](), set[FieldPath]()
     for problem in problems:
-        path, key = problem.path, None
-        if problem.code == "unknown-key":
-            meant = _MEANT.match(problem.message)
-            key = meant["key"] if meant else None
-            if key is None and not _MEANS_NOTHING.match(problem.message):
-                continue
-        elif not _DECISIVE.isdisjoint(path) or not _OF_ENTRIES.isdisjoint(path[2:][-2:]):
+        if problem.severity != Severity.FAULT or (change := _change(problem)) is None:
             continue
-        else:
-            while path and isinstance(path[-1], int):
-                path = path[:-1]
-        if problem.severity != Severity.FAULT or path == _entry(path):
-            continue
+        path, key = change
         changed = _with_key(fleet, path, key)
         if changed is None:
             continue
@@ -91,6 +81,24 @@ def as_meant(fleet: object, problems: Iterable[Problem]) -> AsMeant | None:
     if not entries:
         return None
     return AsMeant(cast("Mapping[str, Any]", fleet), renamed, frozenset(omitted), frozenset(entries))
+
+
+def _change(problem: Problem) -> tuple[FieldPath, str | None] | None:
+    """Return the path of the key that a fault is about, and how it was meant; None if what was meant is open.
+
+    Of an item of a list it is the key of the list.
+    """
+    path = problem.path
+    if problem.code == "unknown-key":
+        meant = _MEANT.match(problem.message)
+        if meant is None and not _MEANS_NOTHING.match(problem.message):
+            return None
+        return path, meant["key"] if meant else None
+    if not _DECISIVE.isdisjoint(path) or not _OF_ENTRIES.isdisjoint(path[2:][-2:]):
+        return None
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    return None if path == _entry(path) else (path, None)
 
 
 def _entry(path: FieldPath) -> FieldPath:
