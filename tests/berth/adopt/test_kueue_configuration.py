@@ -97,6 +97,15 @@ def test_a_setting_that_differs_becomes_a_key_and_stays(change: dict[str, Any], 
     assert [line for line in lines if section in line] == []
 
 
+@pytest.mark.parametrize("duration", ["1.5h", "soon"])
+def test_a_duration_that_no_stack_file_can_have_is_written_as_it_is(duration: str) -> None:
+    """The stack file's fault names it."""
+    here = inventory(yaml.safe_dump({**yaml.safe_load(CHART), "waitForPodsReady": {"timeout": duration}}))
+    _, fleet, evaluation = adopt_inventory(here, "dev")
+    assert fleet.fleet["kueue"]["waitForPodsReady"] == {"timeout": duration}
+    assert [fault.path for fault in evaluation.faults] == [("kueue", "waitForPodsReady", "timeout")]
+
+
 def test_only_gates_that_no_other_key_turns_on_are_written() -> None:
     text = yaml.safe_dump({**yaml.safe_load(CHART), "featureGates": {"LocalQueueMetrics": True}})
     assert adopted(text)[0]["featureGates"] == {"LocalQueueMetrics": True}
