@@ -122,11 +122,14 @@ def test_a_manager_changes_jobs_and_workloads_and_only_reads_queues() -> None:
     }
     reads, creates = {"get", "list", "watch"}, {"create", "delete", "get", "list", "watch"}
     assert verbs == {
-        **dict.fromkeys(["batch/jobs", "jobset.x-k8s.io/jobsets"], creates),
-        **dict.fromkeys(["batch/jobs/status", "jobset.x-k8s.io/jobsets/status"], {"get"}),
+        "batch/jobs": creates,
+        "batch/jobs/status": {"get"},
+        "jobset.x-k8s.io/jobsets": creates,
+        "jobset.x-k8s.io/jobsets/status": {"get"},
         "kueue.x-k8s.io/workloads": {*creates, "update", "patch"},
         "kueue.x-k8s.io/workloads/status": {"get", "update", "patch"},
-        **dict.fromkeys(["kueue.x-k8s.io/clusterqueues", "kueue.x-k8s.io/localqueues"], reads),
+        "kueue.x-k8s.io/clusterqueues": reads,
+        "kueue.x-k8s.io/localqueues": reads,
     }
 
 
