@@ -145,6 +145,13 @@ def test_a_config_map_without_the_file_is_refused() -> None:
         adopt_inventory(here, "dev")
 
 
+def test_weights_of_resources_stay() -> None:
+    """Pulumi takes 0.0 for text, so it is written as 0."""
+    sharing = {"resourceWeights": {"cpu": 0.5, "memory": 0.0, "nvidia.com/gpu": 2.0}, "usageHalfLifeTime": "1h"}
+    keys, _ = adopted(yaml.safe_dump({**yaml.safe_load(CHART), "admissionFairSharing": sharing}))
+    assert keys["admissionFairSharing"]["resourceWeights"] == sharing["resourceWeights"]
+
+
 def door(namespace: str, weight: str | None = None) -> ApiObject:
     """Return a local queue in a namespace."""
     spec = {"clusterQueue": "q", **({} if weight is None else {"fairSharing": {"weight": weight}})}
