@@ -292,7 +292,7 @@ def test_kueue_packs_pods_on_few_nodes_of_one_domain() -> None:
 
 @pytest.mark.parametrize(("count", "is_uncertain"), [(4, False), (5, True)])
 def test_pods_that_one_node_holds_are_in_one_domain_whatever_its_name(count: int, is_uncertain: bool) -> None:
-    unknown = {"unknown_labels": {HOST: "chosen later", BLOCK: "chosen later"}}
+    unknown: dict[str, Any] = {"unknown_labels": {HOST: "chosen later", BLOCK: "chosen later"}}
     classes = nodes(2, pool="p", gpus=4, **unknown), nodes(2, pool="q", gpus=1, **unknown)
     flavor = ResourceFlavor(levels=(BLOCK, HOST))
     together = pods(count, topology=TopologyRequest(required=BLOCK))
