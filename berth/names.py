@@ -127,6 +127,7 @@ def _matches(pattern: re.Pattern[str], text: str) -> bool:
     return pattern.fullmatch(text) is not None
 
 
+@lru_cache(maxsize=1 << 14)
 def to_camel(name: str) -> str:
     """Return a name as keys of the stack file and inputs of providers are spelt: `machine_type` → `machineType`."""
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)

@@ -39,6 +39,18 @@ SHORTHANDS = {
         "berth.diagnostics",
         "berth.text",
     },
+    "component": PULUMI
+    | {
+        "berth.plan",
+        "berth.names",
+        "berth.manifests",
+        "berth.registration",
+        "berth.google",
+        "berth.parts",
+        "components.kubernetes",
+        "components.options",
+        "components.arguments",
+    },
 }
 """Words of the page's table that stand for several rooms or packages."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
+
+from msgspec.structs import replace
 
 from berth.catalog import region_of_zone
 from berth.diagnostics import Problem, Severity, format_value
@@ -39,9 +41,15 @@ _FORMS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
         "the name of a reservation, such as the output `name` of a Reservation",
     ),
     **{key: _form_of(each) for key, each in ALSO_PLAIN.items()},
+    "notificationChannels": (
+        re.compile(r"projects/[^/]+/notificationChannels/[0-9]+").fullmatch,
+        "the full name of a notification channel, such as the output `name` of a NotificationChannel",
+    ),
     "namespace": (is_dns_label, "the name of a namespace, such as the output `metadata.name` of a Namespace"),
 }
 """Live argument → what its value must be, as a test and in words. Those that are not listed take any text."""
+_LISTS: Final = {"notificationChannels"}
+"""Live arguments that are lists, whose values may be outputs too."""
 _PLACES: Final = {"project", "region", "zone", "zones"}
 """Plain arguments that say where a cluster is."""
 _KUBECONFIG: Final = (
@@ -52,8 +60,19 @@ _KUBECONFIG: Final = (
 def live_fault(key: str, value: object, plain: Mapping[str, Any], *, secret: bool = False) -> Problem | None:
     """Return what is wrong with the known value of a live argument, beside the `plain` ones; None if nothing is.
 
-    The message of a `secret` value does not show it: the engine prints it as it is.
+    Of a list it is the first fault; what is not known yet in it is None. The message of a `secret` value does not show
+    it: the engine prints it as it is.
     """
+    if key in _LISTS and isinstance(value, list | tuple):
+        values = enumerate(cast("Sequence[object]", value))
+        faults = ((index, _fault(key, each, plain, secret=secret)) for index, each in values if each is not None)
+        return next((replace(each, path=(key, index)) for index, each in faults if each is not None), None)
+    if key in _LISTS:
+        return Problem(Severity.FAULT, "bad-type", (key,), f"{_shown(value)} is no list; write a list, or an output")
+    return _fault(key, value, plain, secret=secret)
+
+
+def _fault(key: str, value: object, plain: Mapping[str, Any], *, secret: bool) -> Problem | None:
     is_sound, wanted = _FORMS.get(key, (str.strip, "text, or an output that is text"))
     if key == "kubeconfig":
         return _kubeconfig_fault(value, plain, secret=secret)

@@ -16,7 +16,7 @@ from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan
 from berth.plan.teams import TeamPlan
 from berth.planner.cluster.controllers import KUEUE_RELEASE, controller_charts, kueue_configuration
 from berth.planner.context import PlanningContext
-from berth.planner.machines.pools import berth_capacity_taints, derive_pools
+from berth.planner.machines.pools import PlannedPool, berth_capacity_taints, derive_pools
 from berth.planner.queueing.admission_checks import plan_checks
 from berth.planner.queueing.cohorts import plan_cohorts
 from berth.planner.queueing.flavors import FlavorGroup, flavor_plan, plan_flavors, topology_plans
@@ -71,8 +71,9 @@ def _plan_queues(name: str, arguments: Mapping[str, Any], known_problems: Sequen
         cohort = {"cohort": arguments["cohort"]} if "cohort" in arguments else {}
         sections["cohorts"] = {arguments["cohort"]: {}} if cohort else {}
         sections["teams"] = {str(team): {**cohort, "queues": arguments.get("queues")}}
-    context = _context(name, sections, path, known_problems)
-    part = _plan(context)
+    context = described_context(name, sections, path, known_problems)
+    pools = derive_pools(context, {})
+    part = queues_part(context, pools, plan_flavors(context, pools))
     _check(context, part)
     named: dict[FieldPath, str] = {path: "team"} if path else {}
     if "cohort" in arguments:
@@ -99,7 +100,7 @@ def plan_controllers(
     no namespace but those of a selector: the namespaces of teams are not known.
     """
     sections = {key: arguments[key] for key in ("kueue", "jobset", "pools", "flavors") if key in arguments}
-    context = _context(name, sections, (), known_problems)
+    context = described_context(name, sections, (), known_problems)
     pools = derive_pools(context, {})
     devices = [one for each in plan_flavors(context, pools).values() for one in each.claimed]
     kueue = kueue_configuration(context, devices)
@@ -113,18 +114,18 @@ def plan_controllers(
     return charts, part_problems(context.problems.entries, ())
 
 
-def _context(
-    name: str, sections: Mapping[str, Any], path: FieldPath, known_problems: Sequence[Problem]
+def described_context(
+    name: str,
+    sections: Mapping[str, Any],
+    path: FieldPath,
+    known_problems: Sequence[Problem],
+    *,
+    cluster_of_others: bool = True,
 ) -> PlanningContext:
     """Return the context of a part whose pools may name reservations of any owner."""
-    named = dict.fromkeys(_reservations(sections.get("pools")))
+    named = {each: each for each in _reservations(sections.get("pools"))}
     return part_context(
-        name,
-        sections,
-        path,
-        known_problems,
-        named_reservations={each: each for each in named},
-        cluster_of_others=True,
+        name, sections, path, known_problems, named_reservations=named, cluster_of_others=cluster_of_others
     )
 
 
@@ -140,9 +141,8 @@ def _mapping(value: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 
-def _plan(context: PlanningContext) -> QueuesPart:
-    pools = derive_pools(context, {})
-    flavors = plan_flavors(context, pools)
+def queues_part(context: PlanningContext, pools: dict[str, PlannedPool], flavors: dict[str, FlavorGroup]) -> QueuesPart:
+    """Return the flavors of described pools, and the queues on them that are in the `context`."""
     queues = plan_cluster_queues(context, pools, flavors)
     cohorts = plan_cohorts(context, queues, pools, flavors)
     plan_priorities(context)

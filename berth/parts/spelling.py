@@ -69,7 +69,8 @@ def keys_in_python(text: str) -> str:
 def in_python(problems: Iterable[Problem], models: Models) -> Iterator[Problem]:
     """Yield the problems with keys as Python writes them, in their paths and messages."""
     keys = {each for model in models for each in _keys_below(model, set())}
-    pattern = re.compile(rf"\b({'|'.join(sorted((each for each in keys if each != to_snake(each)), key=len)[::-1])})\b")
+    camel = sorted((each for each in keys if each != to_snake(each)), key=len)[::-1]
+    pattern = re.compile(rf"(?<![\w/])({'|'.join(camel)})(?![\w/])")  # a word of a path stays as it is
     for problem in problems:
         if problem.code == "unknown-key" and len(problem.path) == 1:
             yield problem  # it names the argument as it was written

@@ -92,8 +92,9 @@ def _prices(context: PlanningContext, flavors: Sequence[FlavorPlan]) -> Mapping[
     if spec is None:
         return {}
     for name in spec.hourly:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"; write one of {', '.join(sorted(known))}"
+        if name not in known and not {("flavors", name), ("flavors", "*")} & context.set_aside:
+            listed = f"write one of {', '.join(sorted(known))}" if known else "there is none"
+            hint = did_you_mean(name, known) or f"; {listed}"
             path = ("monitoring", "prices", "hourly", name)
             context.problems.fault("unknown-reference", path, f"no flavor '{format_value(name)}'{hint}")
     return {name: price for name, price in spec.hourly.items() if name in known}
@@ -130,6 +131,8 @@ def _backends(context: PlanningContext) -> frozenset[str]:
         context.problems.fault("bad-value", ("monitoring", "backend"), message)
     backends = context.monitoring_backends
     shown = join_words(sorted(backends)) or "none"
+    if any(context.is_set_aside("monitoring", key) for key in ("backend", "backends")):
+        return backends
     if spec.notification_channels and MANAGED not in backends:
         remedy = "remove them" if context.only_connects else "remove them, or add managed to backends"
         message = f"channels need Cloud Monitoring, but the backend is {shown}; {remedy}"

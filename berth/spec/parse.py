@@ -22,7 +22,7 @@ SpecPart = tuple[str, str]
 the whole section, and "*" entries with unknown names."""
 
 _SPLITTABLE_SECTIONS = frozenset(
-    {"pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues", "cluster"}
+    {"pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues", "cluster", "monitoring"}
     | {
         "computeClasses",
         "workers",

@@ -22,6 +22,8 @@ _SIMPLE: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "int": ("a whole number", (int,)),
 }
 """Annotation of a plain argument → what it takes, in words and as types."""
+_LIST = "pulumi.Input[Sequence["
+"""Start of the annotation of an argument that is a list or an output, of texts or outputs."""
 
 
 class GivenArguments(Struct, frozen=True):
@@ -75,7 +77,11 @@ class ComponentArguments:
             *(_unknown(type(self), name, value) for name, value in self.values.items() if name not in kinds),
             *(problem for name, value in plain.items() for problem in outputs_in(value, (to_camel(name),))),
             *wrong.values(),
-            *(problem for name in sorted(live & known.keys()) for problem in _wrong_live(name, known[name], written)),
+            *(
+                problem
+                for name in sorted(live & known.keys())
+                for problem in _wrong_live(name, kinds[name], known[name], written)
+            ),
             *self._missing(),
         ]
         return GivenArguments(
@@ -90,7 +96,7 @@ class ComponentArguments:
 
     def _checked(self, component: str, name: str, value: Any, written: Mapping[str, Any]) -> Any:
         """Return a live argument; an output is refused when it is known to be wrong, before anything is made of it."""
-        if not is_output(value):
+        if not any(map(is_output, value if isinstance(value, list | tuple) else (value,))):
             return value
 
         def require_sound(known: object) -> object:
@@ -136,19 +142,19 @@ def _is_planned_with(name: str, value: object) -> bool:
     return isinstance(value, str) and to_camel(name) in ALSO_PLAIN
 
 
-def _wrong_live(name: str, value: object, written: Mapping[str, Any]) -> Iterator[Problem]:
+def _wrong_live(name: str, kind: str, value: object, written: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield a fault if neither a text nor an output, such as a component in the place of its output, was given.
 
-    A text must be what the argument takes, and agree with the `written` plain ones.
+    A text, or a list of the `kind`, must be what the argument takes, and agree with the `written` plain ones.
     """
-    if (
-        isinstance(value, str)
-        and not _is_planned_with(name, value)
-        and (problem := live_fault(to_camel(name), value, written))
-    ):
-        yield problem
+    if _is_planned_with(name, value):
+        return
     if isinstance(value, pulumi.Resource):
         message = f"is a {type(value).__name__}; write one of its outputs"
+    elif isinstance(value, str) or (_LIST in kind and not is_output(value)):
+        if problem := live_fault(to_camel(name), without_outputs(value), written):
+            yield problem
+        return
     elif isinstance(value, int | float | Mapping | list | tuple):
         message = f"'{format_value(value)}' has another type; write text, or an output"
     else:

@@ -13,7 +13,7 @@ from .base import ComponentArguments
 
 class ControllersArgs(ComponentArguments):
     """Kueue and JobSet, in releases that are tested together. Kueue counts the network devices of the pools that are
-    described, and its manager is sized for their nodes."""
+    described, and its manager is sized for their nodes. Deleting the component leaves both in the cluster."""
 
     models: ClassVar[Sequence[type[Model]]] = (FleetSpec,)
 

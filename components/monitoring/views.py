@@ -8,40 +8,54 @@ import pulumi
 import pulumi_gcp as gcp
 
 from berth.google.monitoring import alert_policy, dashboard
+from berth.parts.views import plan_views
 from berth.plan.monitoring import BackendPlan
 
+from ..arguments.views import ViewsArgs
 from ..options import resource_options
 
 
 class Views(pulumi.ComponentResource):
-    """Dashboards and alert policies of the plan. Does not own the notification channels that they refer to."""
+    """Dashboards and alert policies, of arguments or of the plan of a fleet, which has its name, project and labels.
+
+    Does not own the notification channels that they refer to.
+    """
 
     def __init__(
         self,
         name: str,
-        plan: BackendPlan,
+        args: ViewsArgs | BackendPlan,
         *,
-        stack: str,
-        project: str,
-        labels: Mapping[str, str],
-        channels: Sequence[str] = (),
+        stack: str = "",
+        project: str = "",
+        labels: Mapping[str, str] | None = None,
+        channels: pulumi.Input[Sequence[pulumi.Input[str]]] = (),
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:monitoring:Views", name, None, opts)
-        for each in plan.dashboards:
+        plan: BackendPlan | None
+        if isinstance(args, ViewsArgs):
+            given = args.given(name)
+            part = plan_views(name, given.plain, given.problems)
+            args.check(self, name, part.problems)
+            plan = part.monitoring.managed if part.monitoring is not None else None
+            stack, project, labels = given.plain["cluster"], given.plain["project"], part.labels
+            channels = given.live.get("notificationChannels", ())
+        else:
+            plan = args
+        dashboards, alerts = (plan.dashboards, plan.alerts) if plan is not None else ((), ())
+        for each in dashboards:
             made = dashboard(each, stack=stack, project=project)
             gcp.monitoring.Dashboard(
                 f"{name}-{each.key}-dashboard", **made.arguments, opts=resource_options(made, self, depends_on)
             )
-        for alert in plan.alerts:
-            made = alert_policy(alert, stack=stack, project=project, labels=labels, channels=channels)
+        for alert in alerts:
+            made = alert_policy(alert, stack=stack, project=project, labels=labels or {}, channels=())
+            arguments = {**made.arguments, "notification_channels": channels}
             gcp.monitoring.AlertPolicy(
-                f"{name}-{alert.key}-alert", **made.arguments, opts=resource_options(made, self, depends_on)
+                f"{name}-{alert.key}-alert", **arguments, opts=resource_options(made, self, depends_on)
             )
         self.register_outputs(
-            {
-                "dashboards": [each.key for each in plan.dashboards],
-                "alerts": [each.key for each in plan.alerts],
-            }
+            {"dashboards": [each.key for each in dashboards], "alerts": [each.key for each in alerts]}
         )

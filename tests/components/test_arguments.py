@@ -16,6 +16,7 @@ from berth.engine import Preview, ProgramError
 from berth.engine import record_program as run_offline
 from berth.evaluate import evaluate_values
 from berth.google.cluster import cluster as google_cluster
+from berth.google.monitoring import alert_policy, dashboard
 from berth.google.node_pool import node_pool
 from berth.plan.gke import ClusterPlan
 from berth.registration import provider_inputs
@@ -29,6 +30,7 @@ from components.arguments.priorities import PrioritiesArgs
 from components.arguments.reservation import ReservationArgs
 from components.arguments.team import TeamArgs
 from components.arguments.team_queues import TeamQueuesArgs
+from components.arguments.views import ViewsArgs
 from components.gke.cluster import Cluster
 from components.gke.network import Network
 from components.gke.node_pool import NodePool
@@ -37,6 +39,7 @@ from components.kueue.controllers import Controllers
 from components.kueue.flavors import Flavors
 from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
+from components.monitoring.views import Views
 from components.tenancy.team import Team
 from tests.engine import UNKNOWN
 
@@ -583,6 +586,98 @@ def test_priorities_are_refused_with_every_fault() -> None:
     wrong = {"system-x": {"value": 1, "default": True}, "low": {"value": 2, "default": True}}
     _, *lines = refused(lambda opts: Priorities("lab", PrioritiesArgs(priorities=wrong), opts=opts))
     assert [line.partition(": ")[0] for line in lines] == ["priorities.low.default", "priorities.system-x"]
+
+
+VIEWS: Mapping[str, Any] = {
+    "cluster": "lab",
+    "project": "acme-ml",
+    "pools": {"v5e": SLICES, "l4": {**GPUS, "capacity": "spot"}},
+    "kueue": {"metrics": {"enable_cluster_queue_resources": True}},
+    "cohorts": {"research": {}},
+    "teams": {
+        "vision": {"cohort": "research", "queues": {"train": {"flavors": [{"pool": "v5e", "guaranteed": "2 slices"}]}}},
+        "speech": {"cohort": "research", "queues": {"train": {"flavors": [{"pool": "l4", "guaranteed": "4 nodes"}]}}},
+    },
+    "alerts": {"slow-admission": {"limit": 3600}, "memory-full": False},
+    "prices": {"currency": "USD", "hourly": {"v5e": 1.2}},
+}
+CHANNEL = "projects/acme-ml/notificationChannels/1"
+
+
+@pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
+def test_views_are_those_of_a_fleet_and_notify_channels_that_are_outputs(preview: bool) -> None:
+    def build(opts: pulumi.ResourceOptions) -> None:
+        channels = [pulumi.Output.from_input(CHANNEL), CHANNEL[:-1] + "2"]
+        Views("mine", ViewsArgs(**VIEWS, labels={"cost": "ml"}, notification_channels=channels), opts=opts)
+
+    written = dict(ViewsArgs(**VIEWS, labels={"cost": "ml"}).given("mine").plain)
+    watched = {key: written.pop(key) for key in ("alerts", "prices")}
+    fleet = {**written, "region": "us-central1", "cluster": {"name": written.pop("cluster")}, "monitoring": watched}
+    plan = evaluate_values("lab", fleet).fleet_plan
+    assert plan is not None
+    assert plan.monitoring is not None
+    theirs = plan.monitoring.managed
+    assert theirs is not None
+    channels = [CHANNEL, CHANNEL[:-1] + "2"]
+    made = {
+        **{f"mine-{each.key}-dashboard": dashboard(each, stack="lab", project="acme-ml") for each in theirs.dashboards},
+        **{
+            f"mine-{each.key}-alert": alert_policy(
+                each, stack="lab", project="acme-ml", labels=plan.labels, channels=channels
+            )
+            for each in theirs.alerts
+        },
+    }
+    registered_views = registered(build, preview).resources[3:]
+    assert {each.name: each.inputs for each in registered_views} == {
+        name: provider_inputs(each.arguments) for name, each in made.items()
+    }
+    assert "mine-memory-full-alert" not in made
+    assert "mine-queues-dashboard" in made
+
+
+def test_views_are_refused_with_every_fault() -> None:
+    wrong = {
+        "cluser": "lab",
+        "project": "acme-ml",
+        "pools": {"v5e": {**SLICES, "machine_type": "ct5lp-hightpu-4"}},
+        "alerts": {"slow-admissions": {"limit": 1}},
+        "notification_channels": [CHANNEL, "on-call"],
+    }
+    lines = refused(lambda opts: Views("mine", ViewsArgs(**wrong), opts=opts))
+    assert [line.partition(";")[0] for line in lines] == [
+        "Views 'mine' is refused:",
+        "cluser: unknown argument",
+        "notification_channels[1]: 'on-call' is something else",
+        "pools.v5e.machine_type: no accelerator machine type 'ct5lp-hightpu-4'",
+        "alerts.slow-admissions: no alert 'slow-admissions'",
+    ]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_channels_are_checked_when_they_are_known(whole: bool) -> None:
+    def build(opts: pulumi.ResourceOptions) -> object:
+        output = pulumi.Output.from_input
+        channels = output([CHANNEL, "on-call"]) if whole else [CHANNEL, output("on-call")]
+        return Views("mine", ViewsArgs(**VIEWS, notification_channels=channels), opts=opts)
+
+    with pytest.raises(ProgramError, match=r"notification_channels\[1\]: 'on-call' is something else"):
+        registered(build)
+
+
+@pytest.mark.parametrize(
+    ("channels", "line"),
+    [
+        (CHANNEL, f"notification_channels: '{CHANNEL}' is no list; write a list, or an output"),
+        (
+            [CHANNEL, 3],
+            "notification_channels[1]: '3' is something else; write the full name of a notification channel",
+        ),
+    ],
+)
+def test_channels_that_are_known_are_checked_with_the_other_arguments(channels: Any, line: str) -> None:
+    lines = refused(lambda opts: Views("mine", ViewsArgs(**VIEWS, notification_channels=channels), opts=opts))
+    assert [each[: len(line)] for each in lines[1:]] == [line]
 
 
 def test_a_team_with_its_roles() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from berth.spec.schema import stack_schema
 from packages.berth.schema.generate import package_schema, type_name
-from packages.berth.schema.python_arguments import argument_modules
+from packages.berth.schema.python_arguments import argument_modules, components_table
 from packages.berth.schema.reference import reference_page
 from tests.stack_files import ROOT, assert_golden
 
@@ -198,6 +198,14 @@ def test_no_name_of_a_type_is_also_that_of_a_components_arguments() -> None:
 
 
 # --- classes of arguments in Python -----------------------------------------------------------------------------------
+
+
+def test_golden_table_of_components() -> None:
+    path = ROOT / "docs" / "components.md"
+    marked = re.compile(r"(?<=<!-- components in Python -->\n).*(?=<!-- end of components -->)", re.DOTALL)
+    page, tables = marked.subn(lambda _: components_table(), path.read_text(encoding="utf-8"))
+    assert tables == 1
+    assert_golden(page, path)
 
 
 @pytest.mark.parametrize("module", list(argument_modules()))

@@ -1,4 +1,4 @@
-"""Classes of arguments for the components in Python, generated from the same tables and models as the schema."""
+"""Classes of arguments for the components in Python, and a table of these, from the tables and models of the schema."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from berth.yaml_loader import load_table
 from packages.berth.schema.generate import NAME, SchemaGenerator
 
 _TABLE: Final = Path(__file__).with_name("arguments.yaml")
+_COMPONENTS: Final = Path(__file__).parents[3] / "components"
 _PYTHON: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 _WIDTH: Final = 120
 
@@ -39,6 +40,19 @@ def argument_modules() -> Mapping[str, str]:
             name, written["description"], ordered, set(required), _models(written), types
         )
     return modules
+
+
+def components_table() -> str:
+    """Return the table of the components in Python for docs/components.md: name, module, and what it is."""
+    described = SchemaGenerator().components
+    sources = {path: path.read_text(encoding="utf-8") for path in sorted(_COMPONENTS.rglob("*.py"))}
+    rows = ["| component | module | what it is |\n| --- | --- | --- |\n"]
+    for name, table in load_table(_TABLE).items():
+        path = next(path for path, text in sources.items() if f"class {name}(pulumi.ComponentResource)" in text)
+        module = ".".join(path.relative_to(_COMPONENTS).with_suffix("").parts)
+        written = described[table["component"]] if "component" in table else table
+        rows.append(f"| `{name}` | `{module}` | {_shown(written['description'])} |\n")
+    return "".join(rows)
 
 
 def _models(table: Mapping[str, Any]) -> list[str]:
@@ -87,16 +101,21 @@ class {name}Args(ComponentArguments):
 
 def _field(key: str, value: Mapping[str, Any], is_required: bool, types: Mapping[str, Any]) -> str:
     kind = _type(value, types)
-    kind = kind if value.get("plain") else f"pulumi.Input[{kind}]"
+    if not value.get("plain"):
+        kind = f"pulumi.Input[{kind.replace('Sequence[str]', 'Sequence[pulumi.Input[str]]')}]"
     annotation = kind if is_required else f"{kind} | None = None"
     return f"    {to_snake(key)}: {annotation}\n{_docstring(value['description'])}"
 
 
 def _docstring(text: str) -> str:
     """Return a sentence as a docstring of a class or field, with keys as Python writes them."""
-    shown = re.sub(r"`([^`]+)`", lambda match: f"`{_in_python(match[1])}`", " ".join(text.split()))
-    lines = textwrap.wrap(f'"""{shown}"""', _WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(f'"""{_shown(text)}"""', _WIDTH - 4, break_long_words=False, break_on_hyphens=False)
     return textwrap.indent("\n".join(lines), "    ")
+
+
+def _shown(text: str) -> str:
+    """Return a text in one line, with keys as Python writes them."""
+    return re.sub(r"`([^`]+)`", lambda match: f"`{_in_python(match[1])}`", " ".join(text.split()))
 
 
 def _in_python(code: str) -> str:
