@@ -39,8 +39,7 @@ from berth.diff.rights.changes import (
     is_inside,
     loudest_first,
 )
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.policies import NEW_POLICIES
 from berth.plan.teams import QueueingPlan, TeamPlan

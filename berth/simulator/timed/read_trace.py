@@ -15,8 +15,7 @@ from berth.jobs.values import read_time
 from berth.simulator.arrivals import MAX_LISTED, without_excluded
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import Job
-from berth.simulator.timed.durations import parse_duration
-from berth.simulator.timed.trace import TimedJob
+from berth.simulator.timed.trace import TimedJob, parse_duration
 
 MAX_TRACE_BYTES = 64 << 20
 MAX_JOBS = 250_000

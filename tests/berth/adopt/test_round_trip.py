@@ -18,8 +18,7 @@ from berth.cli import drain
 from berth.cli.adopt.answer import adopt_inventory
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.renames import Renames, with_new_names
-from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, ExistingGkeClusterPlan, FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import ClusterQueuePlan
 from tests.gke_answers import files, own_cluster

@@ -29,7 +29,7 @@ from berth.placement.reasons import AssignedPods
 from berth.placement.room import ALL_RULES, Demand, most_pods
 from berth.placement.scheduler import unplaceable_reasons
 from berth.placement.topology import Leaf, assign_topology, topology_leaves
-from berth.plan.nodes import Bounds, Taint, Toleration
+from berth.plan.node_settings import Bounds, Taint, Toleration
 
 BLOCK, HOST = "cloud.google.com/gce-topology-block", "kubernetes.io/hostname"
 ZONE, POOL = "topology.kubernetes.io/zone", "cloud.google.com/gke-nodepool"

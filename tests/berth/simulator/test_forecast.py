@@ -20,9 +20,8 @@ from berth.cli.admit import forecast
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.timed.calibration import FEWEST, Calibration, PastForecast, calibrate
 from berth.simulator.timed.futures import History, Moment, RunTimes, StartForecast, forecast_starts
-from berth.simulator.timed.live_jobs import Hold, LiveJob, RunStart, Stint
 from berth.simulator.timed.timed_run import run_trace
-from berth.simulator.timed.trace import TimedJob, Timing
+from berth.simulator.timed.trace import Hold, LiveJob, RunStart, Stint, TimedJob, Timing
 from tests.berth.simulator.setups import GPU, queue
 from tests.berth.simulator.test_admit import printed, workload
 from tests.berth.simulator.test_timed import Recorder, random_jobs, timed

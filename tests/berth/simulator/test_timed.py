@@ -18,14 +18,12 @@ from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.fair_sharing import FAIR_STRATEGIES
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.scheduler.simulate import Simulator
-from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.figures import Accountant, averages, percentile, size_class
 from berth.simulator.timed.generator import generate_trace
-from berth.simulator.timed.live_jobs import LiveJob, RunEnd, Stint
 from berth.simulator.timed.read_trace import TraceReader
 from berth.simulator.timed.summary import simulate_trace
 from berth.simulator.timed.timed_run import run_trace
-from berth.simulator.timed.trace import TimedJob, Timing
+from berth.simulator.timed.trace import LiveJob, RunEnd, Stint, TimedJob, Timing, parse_duration
 from tests.berth.simulator.setups import ANY, GPU, LOWER_PRIORITY, cohort, queue, quota
 from tests.stack_files import ROOT
 
