@@ -12,7 +12,7 @@ from msgspec import Struct
 from berth.nodes.groups import pool_nodes
 from berth.nodes.labels import why_foreign
 from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
-from berth.plan.nodes import Taint
+from berth.plan.node_settings import Taint
 from berth.planner.machines.pools import RESERVED_DOMAINS
 from berth.planner.queueing.node_labels import INSTANCE_TYPE
 

@@ -17,8 +17,7 @@ from berth.manifests import roles
 from berth.manifests.tenancy import team_labels
 from berth.manifests.workloads import objects as manifests
 from berth.names import to_camel
-from berth.plan.existing import ExistingClusterPlan, cluster_identifier
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan, cluster_identifier
 from berth.plan.team_stack import ConfigPlan, PermissionPlan, SecretsPlan, TeamStackPlan
 from berth.plan.teams import SECRETS, SecretPlan, TeamPlan
 from berth.plan.workloads import WorkloadPlan

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from berth.diagnostics import join_words
-from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
-from berth.plan.nodes import Bounds
+from berth.plan.fleet import ExistingClusterPlan, ExistingGkeClusterPlan, FleetPlan, PoolPlan, WorkerPlan
+from berth.plan.node_settings import Bounds
 
 NODES_WITHOUT_ACCOUNT = "they could no longer pull images, write logs or report metrics"
 """What nodes can no longer do once their service account is deleted."""

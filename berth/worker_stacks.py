@@ -26,8 +26,7 @@ from berth.loader import read_stack
 from berth.loader.document import parse
 from berth.loader.locate import locate, stack_names
 from berth.loader.text_file import read_text
-from berth.plan.existing import cluster_identifier
-from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
+from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan, cluster_identifier
 from berth.planner import plan_fleet
 from berth.shared_clusters import objects_made_twice
 from berth.spec.parse import parse_fleet

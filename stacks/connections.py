@@ -11,8 +11,7 @@ import pulumi
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan, cluster_identifier
-from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.plan.fleet import ExistingClusterPlan, ExistingGkeClusterPlan, FleetPlan, WorkerPlan, cluster_identifier
 from berth.plan.gke import ClusterPlan
 from berth.rules.gke.live_cluster import contradictions
 from berth.rules.gke.node_accounts import account_contradictions

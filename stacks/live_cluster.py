@@ -9,7 +9,7 @@ import pulumi
 import pulumi_gcp as gcp
 from msgspec import Struct
 
-from berth.plan.existing import ExistingGkeClusterPlan
+from berth.plan.fleet import ExistingGkeClusterPlan
 from berth.rules.gke.live_cluster import CHECKPOINTING, LiveCluster
 from components.gke.kubeconfig import kubeconfig
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 from msgspec import Struct
 
-from berth.plan.existing import ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingGkeClusterPlan, FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan
 from components.gke.accelerator_networks import AcceleratorNetworks
 from components.gke.cluster import Cluster

@@ -12,8 +12,7 @@ from typing import Any
 
 from berth.manifests.cloud_monitoring import managed_dashboard
 from berth.plan.capacity import FutureReservationPlan, WorkloadPolicyPlan
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.monitoring import AlertPlan, BackendPlan
 from berth.plan.teams import IdentityPlan

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from berth.catalog.dynamic_slicing import DynamicSlicing
 from berth.catalog.network_rows import NetworkDevices
-from berth.plan.nodes import Taint
+from berth.plan.node_settings import Taint
 
 DEFAULT_BOOT_DISK: Final = "pd-balanced"
 """The boot disk of nodes whose machines take any, or of which no table says which they take."""

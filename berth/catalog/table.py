@@ -21,7 +21,7 @@ from berth.catalog.rows import (
     NodeLabelKeys,
     Provisioning,
 )
-from berth.plan.nodes import Taint
+from berth.plan.node_settings import Taint
 from berth.yaml_loader import load_table
 
 _YamlRow = dict[str, Any]

@@ -26,8 +26,7 @@ def graph_command(
     """
     evaluation = evaluate_or_exit(stack, needs=None)
     from berth.backends.interface import backend_of
-    from berth.report.mermaid import tree_mermaid
-    from berth.report.svg import tree_svg
+    from berth.report.svg import tree_mermaid, tree_svg
 
     tree = backend_of(evaluation).tree(evaluation)
     if isinstance(tree, Problem):

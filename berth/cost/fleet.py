@@ -15,7 +15,7 @@ from berth import catalog
 from berth.cost.prices import Prices
 from berth.plan.capacity import HeldPlan, kept_nodes
 from berth.plan.fleet import FleetPlan, PoolPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.plan.teams import TeamPlan
 
 POOL, RESERVATION, SYSTEM, BUFFER = "pool", "reservation", "system pool", "capacity buffer"

@@ -12,7 +12,7 @@ from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
 from berth.diff.guard.protected_objects import ProtectedObjectKind, protected_object_kinds
 from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange
-from berth.plan.allowances import AllowancesPlan
+from berth.plan.fleet import AllowancesPlan
 from berth.plan.teams import QueueingPlan
 from berth.resource import IN_WORKER, ResourceKind
 

@@ -17,8 +17,7 @@ from berth.manifests.fleet import all_manifests
 from berth.manifests.releases import stays
 from berth.manifests.worker_access import kubeconfig_secret
 from berth.names import TEAM_LABEL
-from berth.plan.existing import cluster_identifier
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import FleetPlan, cluster_identifier
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 from berth.resource import ResourceKind

@@ -16,7 +16,7 @@ from berth.names import to_camel
 from berth.plan.capacity import CapacityBufferPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import NO_SETTINGS, NodePoolPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.plan.teams import QueueingPlan
 from berth.resource import IN_WORKER, ResourceKind
 from berth.text import pluralize

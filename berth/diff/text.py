@@ -19,7 +19,7 @@ from berth.diff.values import format_bounds, format_change, format_on_one_line
 from berth.diff.workloads import CONFIG, FilesChange, WorkloadChange
 from berth.names import to_camel
 from berth.plan.kueue import PODS
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.resource import ResourceKind, resource_title
 from berth.text import format_range, pluralize
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from berth.names import to_camel
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.text import format_range
 
 _LONG_TEXT = 120

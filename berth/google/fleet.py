@@ -27,8 +27,7 @@ from berth.google.team_identity import cluster_viewers
 from berth.google.workload_policy import workload_policy
 from berth.manifests.releases import kubernetes_provider, release
 from berth.names import to_camel
-from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan, cluster_identifier
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, ExistingGkeClusterPlan, FleetPlan, cluster_identifier
 from berth.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan, ServiceAccountPlan
 from berth.registration import Reference, Registration
 from berth.resource import IN_WORKER, FleetResource, ResourceKind

@@ -1,8 +1,10 @@
-"""What GKE's webhooks add to the requests of pods, by annotations of their template. Kueue counts templates without it.
+"""What webhooks on GKE add to the pods of a job: requests, and the topology request of a dynamic slice.
 
-Additional networks (GKE docs: multi-network support for Pods): a network of the type Device is one device of its node.
-Cloud Storage FUSE: a sidecar with requests of its own, or those of annotations (GKE docs: configure the sidecar;
-GoogleCloudPlatform/gcs-fuse-csi-driver 01870a9, pkg/webhook/config.go, `populateResource`). Read 2026-11-28.
+Kueue counts templates without the requests, which annotations set. Additional networks (GKE docs: multi-network support
+for Pods): a network of the type Device is one device of its node. Cloud Storage FUSE: a sidecar with requests of its
+own, or those of annotations (GKE docs: configure the sidecar; GoogleCloudPlatform/gcs-fuse-csi-driver 01870a9,
+pkg/webhook/config.go, `populateResource`). Read 2026-11-28. Dynamic slices: Kueue's slice controller (xpk,
+`slice/internal/webhooks`: Job, JobSet and LeaderWorkerSet with a queue; `defaults.go`), read 2026-11-28.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from berth.jobs.pod_set import FieldSteps
+from msgspec.structs import replace
+
+from berth.jobs.pod_set import FieldSteps, PodSet, TopologyRequest
 from berth.jobs.quantities import parse_quantity
 from berth.jobs.values import SourceValue, describe_value, inside
 from berth.manifests.workloads.values import as_list, as_mapping
+from berth.plan.dynamic_slices import SlicingPlan
 from berth.plan.node_settings import INTERFACES, NETWORK_RESOURCE
 
 FUSE_VOLUMES: Final = "gke-gcsfuse/volumes"
@@ -102,3 +107,29 @@ def sidecar_requests(template: SourceValue) -> dict[str, int]:
         request, limit = sidecar_keys(resource)
         requests[resource] = amounts.get(request, amounts.get(limit) or default)
     return requests
+
+
+READ_FRAMEWORKS: Final = ("batch/job", "jobset.x-k8s.io/jobset", "leaderworkerset.x-k8s.io/leaderworkerset")
+"""The kinds that the webhooks read."""
+ACCELERATOR: Final = "cloud.google.com/gke-tpu-accelerator"
+"""The node label that a pod template must select for the webhooks to read it."""
+
+
+def with_slice_request(pod_set: PodSet, topology: object, slicing: SlicingPlan) -> PodSet:
+    """Return the pods with the topology request of the slice that they ask for; as they are if it cannot be formed."""
+    formed = slicing.formed(str(topology))
+    if formed is None or not selects_accelerator(pod_set):
+        return pod_set
+    request = TopologyRequest(required=slicing.outer, slice_level=formed.level, slice_size=formed.size)
+    return replace(pod_set, topology=request)
+
+
+def selects_accelerator(pod_set: PodSet) -> bool:
+    """Return whether pods select the accelerator, by a node selector or a required affinity with one value."""
+    if ACCELERATOR in pod_set.node_selector:
+        return True
+    return any(
+        each.key == ACCELERATOR and each.operator == "In" and len(each.values) == 1
+        for term in pod_set.affinity_terms
+        for each in term
+    )

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath
 from berth.jobs.derived_pods import read_derived
+from berth.jobs.gke_webhooks import READ_FRAMEWORKS, with_slice_request
 from berth.jobs.kinds import KindRow, kinds, path_keys
 from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults
 from berth.jobs.pod_set import EACH_CHILD, EACH_JOB, EACH_POD, PodSet
 from berth.jobs.pod_settings import PodSettings
 from berth.jobs.pod_templates import TemplatePods, find, iterate_containers, read_template_pods, read_workload_count
 from berth.jobs.pods import NO_DEFAULTS, build_pod_set
-from berth.jobs.slice_requests import READ_FRAMEWORKS, with_slice_request
 from berth.jobs.values import SourceValue, get_nested, inside
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION

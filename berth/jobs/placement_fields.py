@@ -20,7 +20,7 @@ from berth.jobs.pod_set import (
 )
 from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.manifests.workloads.values import as_list, as_mapping
-from berth.plan.nodes import Toleration
+from berth.plan.node_settings import Toleration
 
 Spec = dict[str, SourceValue]
 """The fields of a pod's spec, by key."""

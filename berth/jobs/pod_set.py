@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from berth.plan.kueue import PODS
-from berth.plan.nodes import Toleration
+from berth.plan.node_settings import Toleration
 
 FieldSteps = tuple[str | int, ...]
 """The path of a field inside a pod template: `("spec", "nodeSelector", "tier")`."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from msgspec.structs import replace
 
 from berth.jobs.job_manifests import JobManifest
-from berth.jobs.known_objects import KnownObjects
+from berth.jobs.namespaces import KnownObjects
 from berth.jobs.pod_set import NodeSelectorRequirement, PodSet, VolumeNodes
 from berth.jobs.values import get_nested
 from berth.manifests.workloads.values import as_list

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.jobs.values import SourceValue, get_nested
-from berth.lint.fleet import SubmittedJob
-from berth.lint.job_pods import JobPods, list_job_pods
+from berth.lint.fleet import JobPods, SubmittedJob, list_job_pods
 from berth.manifests.workloads.values import as_mapping
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.room import pods_per_node

@@ -12,20 +12,17 @@ from msgspec.structs import replace
 from berth.diagnostics import Problem, Problems, Severity, format_path, join_words
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
-from berth.jobs.known_objects import KnownObjects
-from berth.jobs.namespaces import NamespaceDefaults, in_namespace, namespace_defaults
+from berth.jobs.namespaces import KnownObjects, NamespaceDefaults, in_namespace, namespace_defaults
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
 from berth.jobs.volume_zones import VolumeZones
 from berth.lint import dws, local_queues, machines
 from berth.lint.admission import check_admission
-from berth.lint.around_pods.checkpoint_volumes import check_checkpoint_volumes
-from berth.lint.around_pods.checkpoints import check_checkpoints
-from berth.lint.around_pods.claims import check_claims
+from berth.lint.around_pods.checkpoints import check_checkpoint_volumes, check_checkpoints
+from berth.lint.around_pods.claims import check_claims, check_networks
 from berth.lint.around_pods.dynamic_slices import check_dynamic_slices
-from berth.lint.around_pods.fuse_caches import check_fuse_caches
-from berth.lint.around_pods.networks import check_networks
 from berth.lint.around_pods.rollouts import check_claimed_volumes, check_rollout, warn_of_late_volumes
+from berth.lint.around_pods.storage import check_fuse_caches
 from berth.lint.around_pods.surroundings import check_surroundings
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.job_rules import (
@@ -39,8 +36,8 @@ from berth.lint.job_rules import (
 )
 from berth.lint.likely_queue import LikelyQueue, likely_queue
 from berth.lint.pod_rules import check_limits, check_pod_rules
-from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
+from berth.lint.queue_policies import check_pod_security
 from berth.lint.quota import NO_ADMISSION, TrialAdmission, try_admission
 from berth.lint.unqueued import check_unqueued
 from berth.lint.validity.jobs import check_validity

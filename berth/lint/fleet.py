@@ -1,4 +1,4 @@
-"""The context of lint: a fleet's local queues, their machines, and the kinds that Kueue manages."""
+"""The context of lint: local queues, their machines, the kinds that Kueue manages; a submitted job with its pods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from msgspec.structs import replace
 
 from berth.jobs.claims import Claims
 from berth.jobs.job_manifests import JobManifest
-from berth.jobs.known_objects import KnownObjects
+from berth.jobs.namespaces import KnownObjects
+from berth.jobs.pod_set import FieldSteps, PodSet
+from berth.jobs.pod_settings import PodSettings
+from berth.jobs.values import SourceValue
 from berth.jobs.volume_zones import VolumeZones
 from berth.nodes import FleetNodes, fleet_nodes
 from berth.placement.node_classes import NodeClass, installed_daemons, node_classes
@@ -112,3 +115,34 @@ class SubmittedJob(Struct, frozen=True):
     def warn(self, code: str, path: tuple[str | int, ...], message: str) -> None:
         """Add a warning about a path of the manifest."""
         self.job.source.problems.warning(code, path, message)
+
+
+class JobPods(Struct, frozen=True):
+    """One pod set of a job, with the other facts of its template."""
+
+    submitted: SubmittedJob
+    settings: PodSettings
+    pod_set: PodSet
+
+    @property
+    def pods_per_replica(self) -> int:
+        """The number of pods of one child job, or of all groups if they use slices together."""
+        job = self.submitted.job
+        if job.row is not None and job.row.together:
+            selectors = [(each.node_selector, each.count) for each in job.pod_sets or ()]
+            return sum(count for selector, count in selectors if selector == self.pod_set.node_selector)
+        return self.pod_set.count // self.pod_set.child_jobs if self.pod_set.child_jobs else 0
+
+    def request_source(self, resource: str) -> SourceValue:
+        """Locate the request for a resource; the pod's spec if no container requests it."""
+        return self.at(self.pod_set.request_path(resource))
+
+    def at(self, path: FieldSteps) -> SourceValue:
+        """Locate a field of the template, without its value."""
+        return self.settings.at(path)
+
+
+def list_job_pods(job: SubmittedJob) -> list[JobPods]:
+    """List the pod sets of a job that could be read."""
+    pod_sets = job.job.pod_sets or ()
+    return [JobPods(job, *each) for each in zip(job.job.settings, pod_sets, strict=True) if each[1].count]

@@ -10,8 +10,7 @@ from berth import catalog
 from berth.diagnostics import Severity, join_quoted, join_words
 from berth.jobs.placement_fields import TOPOLOGY_PREFIX
 from berth.jobs.values import SourceValue, inside
-from berth.lint.fleet import SubmittedJob
-from berth.lint.job_pods import JobPods, list_job_pods
+from berth.lint.fleet import JobPods, SubmittedJob, list_job_pods
 from berth.lint.placement import check_placement_group, check_slice_placement, is_exclusive
 from berth.lint.ray import check_ray_hosts, is_of_ray
 from berth.manifests.workloads.values import as_mapping

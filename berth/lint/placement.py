@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from berth import catalog
-from berth.lint.job_pods import JobPods
+from berth.lint.fleet import JobPods
 from berth.lint.ray import is_of_ray, warn_of_webhook
 from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
 from berth.workloads.node_shapes import NodeShape

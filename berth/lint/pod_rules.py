@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from berth.jobs.placement_fields import unread_topology
 from berth.jobs.pod_settings import PodSettings
 from berth.jobs.values import SourceValue, describe_value
-from berth.lint.fleet import SubmittedJob
-from berth.lint.job_pods import JobPods, list_job_pods
+from berth.lint.fleet import JobPods, SubmittedJob, list_job_pods
 from berth.manifests.workloads.values import as_mapping
 
 _TOPOLOGY_PREFIX = "kueue.x-k8s.io/podset-"

@@ -15,7 +15,7 @@ from berth.lint.fleet import LintContext
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.placement.kueue import ResourceFlavor, flavor_refusal
 from berth.plan.admission_checks import QUEUED_CLASS
-from berth.plan.nodes import Taint
+from berth.plan.node_settings import Taint
 from berth.workloads.node_shapes import NodeShape, list_node_shapes
 
 PROVISIONING_REQUEST = "ProvisioningRequest"

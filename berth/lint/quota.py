@@ -11,8 +11,7 @@ from berth.jobs.job_manifests import MIN_PARALLELISM, JobManifest
 from berth.jobs.pod_set import FieldSteps, PodSet
 from berth.jobs.quantities import format_quantity
 from berth.jobs.values import SourceValue
-from berth.lint.fleet import SubmittedJob
-from berth.lint.job_pods import JobPods, list_job_pods
+from berth.lint.fleet import JobPods, SubmittedJob, list_job_pods
 from berth.lint.machines import find_obstacle, flavor_refusals, report_without_flavor
 from berth.lint.trial import admit_pod_sets, count_admitted, reasons_on_first_flavor, try_pod_sets
 from berth.placement.reasons import Reason

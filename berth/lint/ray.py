@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.jobs.values import SourceValue, get_nested
-from berth.lint.job_pods import JobPods
+from berth.lint.fleet import JobPods
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.workloads.node_shapes import NodeShape
 

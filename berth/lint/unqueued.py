@@ -14,7 +14,7 @@ from berth.lint.fleet import LintContext
 from berth.placement.reasons import AssignedPods
 from berth.placement.scheduler import unplaceable_reasons
 from berth.plan.admission_checks import AUTOSCALING_PREFIX, CLASS_ANNOTATION, CONSUME_ANNOTATION, QUEUED_CLASS
-from berth.plan.nodes import Toleration
+from berth.plan.node_settings import Toleration
 from berth.workloads.target import DEFAULT_QUEUE
 
 _PREFIXES = (AUTOSCALING_PREFIX, "cluster-autoscaler.kubernetes.io")

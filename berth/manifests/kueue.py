@@ -32,7 +32,7 @@ from berth.plan.kueue import (
     ResourceGroupPlan,
     TopologyPlan,
 )
-from berth.plan.nodes import Toleration
+from berth.plan.node_settings import Toleration
 
 Manifest = dict[str, object]
 

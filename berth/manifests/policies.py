@@ -35,7 +35,7 @@ from berth.manifests.rules import (
 )
 from berth.manifests.rules.admission import QUEUE_LABEL, AdmissionPolicy, Requests, checked_first
 from berth.manifests.serving import rules as serving
-from berth.manifests.serving.scale import scale_policy
+from berth.manifests.serving.rules import scale_policy
 from berth.names import TEAM_LABEL, berth_labels
 from berth.plan.policies import PoliciesPlan
 

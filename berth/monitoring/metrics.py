@@ -7,7 +7,7 @@ Cloud Monitoring"); a Prometheus in the cluster sees only that cluster.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, cast
@@ -15,6 +15,8 @@ from typing import Any, Final, cast
 from msgspec import Struct
 
 from berth import yaml_loader
+from berth.plan.kueue import ClusterQueuePlan, CohortPlan, root_of
+from berth.plan.monitoring import RecordingPlan
 
 MANAGED, IN_CLUSTER = "managed", "in-cluster"
 
@@ -120,3 +122,26 @@ def _selector(match: re.Match[str], backend: str, cluster: str) -> str:
     label_matchers = [f'{label}{how}"{value}"' for label, how, value in _MATCHER.findall(match[2])]
     matchers = [*metric.selector, *cluster_matcher, *label_matchers]
     return match[1] + ("{" + ",".join(matchers) + "}" if matchers else "")
+
+
+QUEUE_INFO = "berth:queue:info"
+PRICE = "berth:accelerator:price_per_hour"
+
+
+def queue_constants(queues: Sequence[ClusterQueuePlan], cohorts: Sequence[CohortPlan]) -> Iterator[RecordingPlan]:
+    """Yield a rule for each cluster queue: 1, with its team (unless teams share it) and the root of its cohort tree."""
+    by_name = {each.name: each for each in cohorts}
+    for queue in queues:
+        labels = {"cluster_queue": queue.name}
+        if len(queue.teams) == 1:
+            labels["team"] = queue.teams[0]
+        if queue.cohort is not None:
+            labels["root_cohort"] = root_of(by_name, queue.cohort)
+        yield RecordingPlan(name=QUEUE_INFO, query="vector(1)", labels=labels)
+
+
+def price_constants(prices: Mapping[str, float], currency: str) -> Iterator[RecordingPlan]:
+    """Yield a rule for each flavor with a price: that of one accelerator for an hour."""
+    for flavor, price in sorted(prices.items()):
+        labels = {"flavor": flavor, "currency": currency}
+        yield RecordingPlan(name=PRICE, query=f"vector({price:g})", labels=labels)

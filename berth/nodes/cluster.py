@@ -8,8 +8,7 @@ from typing import Any
 
 from berth import catalog
 from berth.nodes.sources import NodeSource
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan
 from berth.plan.gke import CheckpointingPlan, ClusterPlan
 from berth.yaml_loader import load_table
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from berth.catalog import Machine
 from berth.nodes.labels import Fact, Unknown
 from berth.nodes.sources import NodeSource
-from berth.plan.existing import ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingGkeClusterPlan, FleetPlan
 from berth.plan.gke import ClusterPlan
 
 _PROVISIONING = {"spot": "spot", "flex-start": "flex-start", "on-demand": "standard", "reservation": "standard"}

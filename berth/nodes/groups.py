@@ -21,10 +21,9 @@ from berth.nodes.labels import predicted_labels
 from berth.nodes.model import FleetNodes, NodeGroup
 from berth.nodes.resources import node_resources
 from berth.nodes.sources import NodeSource, node_sources
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan, PoolPlan
 from berth.plan.gke import ClusterPlan
-from berth.plan.nodes import Taint
+from berth.plan.node_settings import Taint
 
 DESCRIBED: Final = "the nodes belong to an existing cluster, of which the stack file states only a part"
 """Why labels, taints and resources of described nodes may be unknown."""

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from berth.nodes.labels import beginnings, why_foreign
 from berth.plan.kueue import PODS as PODS
-from berth.plan.node_settings import NETWORK_RESOURCE
-from berth.plan.nodes import Bounds, Taint
+from berth.plan.node_settings import NETWORK_RESOURCE, Bounds, Taint
 
 Maker = Literal["berth", "described", "auto-provisioned", "compute-class", "autopilot"]
 """Who makes nodes: Berth's node pool, somebody else (the stack file describes them), or one of three ways of GKE."""

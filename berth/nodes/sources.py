@@ -12,7 +12,7 @@ from berth.nodes.model import Maker
 from berth.plan.compute_classes import ClassPriorityPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import NodePoolPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 
 
 class NodeSource(Struct, frozen=True, kw_only=True):

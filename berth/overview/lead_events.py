@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from berth.diagnostics import join_words
 from berth.plan.admission_checks import MAX_RUN_SECONDS
-from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, ExistingGkeClusterPlan, FleetPlan
 from berth.plan.gke import MaintenancePlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan

@@ -18,7 +18,7 @@ from berth.placement.arrangement import arrange
 from berth.placement.node_classes import NodeClass
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.room import Bin, Demand, pods_per_node, rules_of
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 
 
 class Room(StrEnum):

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from berth.jobs.pod_set import PodSet
 from berth.placement.matching import matches_value, tolerates
 from berth.plan.kueue import PODS
-from berth.plan.nodes import Taint, Toleration
+from berth.plan.node_settings import Taint, Toleration
 
 
 class ResourceFlavor(Struct, frozen=True, kw_only=True):

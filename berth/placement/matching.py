@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from berth.jobs.pod_set import NodeSelectorRequirement
 from berth.nodes.model import Label
-from berth.plan.nodes import Taint, Toleration
+from berth.plan.node_settings import Taint, Toleration
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 """Effects of taints that prevent scheduling."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
-from berth.plan.nodes import Toleration
+from berth.plan.node_settings import Toleration
 from berth.spec.machines.capacity_buffers import CapacityBufferSpec as CapacityBufferSpec
 
 

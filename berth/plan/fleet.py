@@ -1,4 +1,4 @@
-"""The plan of a whole stack: pools, workers and the fleet."""
+"""The plan of a whole stack: the clusters it uses, pools, workers and the fleet."""
 
 from __future__ import annotations
 
@@ -14,19 +14,94 @@ from berth.plan.admission_checks import (
     ProvisioningConfigPlan,
     WorkerAccessPlan,
 )
-from berth.plan.allowances import AllowancesPlan
 from berth.plan.capacity import FutureReservationPlan, HeldPlan, TimedGuarantee, WorkloadPolicyPlan
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.configuration import ConfigurationPlan
-from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan, cluster_identifier
-from berth.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
+from berth.plan.gke import (
+    AutoProvisioningPlan,
+    CheckpointingPlan,
+    ClusterPlan,
+    NodePoolPlan,
+    ReservationPlan,
+    ServiceAccountPlan,
+)
 from berth.plan.installers import InstallersPlan
 from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from berth.plan.monitoring import MonitoringPlan
-from berth.plan.node_settings import AcceleratorNetworksPlan
-from berth.plan.nodes import Bounds, Taint
+from berth.plan.node_settings import AcceleratorNetworksPlan, Bounds, Taint
 from berth.plan.policies import PoliciesPlan
 from berth.plan.teams import AccessPlan, TeamPlan
+
+
+class AllowancesPlan(Struct, frozen=True, kw_only=True):
+    """Allowed replacements, deletions and changes. `protect` False allows all; else only named ones, with a reason.
+
+    Keys name protected resources as in `allowReplacement` of the stack file. The `protect` field of each plan is
+    derived from them. `change` allows in-place changes that are blocked otherwise: `protect`, `cluster`, `network`, a
+    pool's name.
+    """
+
+    protect: bool = True
+    replacement: Mapping[str, str] = field(default_factory=dict[str, str])
+    deletion: Mapping[str, str] = field(default_factory=dict[str, str])
+    change: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class ExistingClusterPlan(Struct, frozen=True, kw_only=True):
+    """Connection to an existing cluster. Berth creates neither the cluster nor resources in Google Cloud.
+
+    `kubeconfig` is the path of a file (None: the client's default), `secret` the config key with a kubeconfig instead;
+    `context` None is the current context. Another `name` means another, empty cluster.
+    """
+
+    name: str
+    context: str | None
+    kubeconfig: str | None = None
+    secret: str | None = None
+    mode: ClassVar[str] = "existing"
+
+    @property
+    def connection(self) -> str | None:
+        """Where the kubeconfig comes from: a path, or `berth:<key>` of a secret, which is named and not read."""
+        return f"berth:{self.secret}" if self.secret else self.kubeconfig
+
+
+class ExistingGkeClusterPlan(Struct, frozen=True, kw_only=True):
+    """An existing GKE cluster in which Berth makes machines; Berth never changes the cluster.
+
+    `name`, `project` and `location` (a region or a zone) identify it. The other fields are what the stack file states
+    or needs of it, which a look-up compares with the cluster (`berth.rules.gke.live_cluster`). None and empty values
+    are not compared. `needs` maps what the fleet needs (`workload_pool`, ...) to the reason, a phrase.
+    `node_service_account` is created for pools without a service account of their own; None if there is none.
+    """
+
+    name: str
+    project: str
+    location: str
+    workload_pool: str
+    mode: str = "standard"
+    datapath: str | None = None
+    zones: tuple[str, ...] = ()
+    release_channel: str | None = None
+    version: str | None = None
+    auto_provisioning: AutoProvisioningPlan | None = None
+    pod_range_name: str | None = None
+    service_range_name: str | None = None
+    service_range: str | None = None
+    confidential_nodes: str | None = None
+    dns_endpoint: bool | None = None
+    security_group: str | None = None
+    storage_drivers: tuple[str, ...] = ()
+    checkpointing: CheckpointingPlan | None = None
+    needs: Mapping[str, str] = field(default_factory=dict[str, str])
+    node_service_account: ServiceAccountPlan | None = None
+
+
+def cluster_identifier(plan: ClusterPlan | ExistingClusterPlan | ExistingGkeClusterPlan) -> str:
+    """Return an identifier of a cluster that does not depend on its address or certificate."""
+    if isinstance(plan, ExistingClusterPlan):
+        return plan.name
+    return f"{plan.project}/{plan.location}/{plan.name}"
 
 
 class PoolPlan(Struct, frozen=True, kw_only=True):

@@ -8,8 +8,7 @@ from typing import ClassVar, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan
-from berth.plan.nodes import Bounds, Taint, Toleration
+from berth.plan.node_settings import Bounds, NodeNetworkPlan, PlacementPlan, Taint, Toleration
 from berth.spec.cluster import ClusterSettings
 from berth.spec.machines.pools import NodeSettings
 

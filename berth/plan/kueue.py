@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from berth.plan.dynamic_slices import SlicingPlan
-from berth.plan.nodes import Bounds, Toleration
+from berth.plan.node_settings import Bounds, Toleration
 
 KUEUE_NAMESPACE: Final = "kueue-system"
 """Namespace of Kueue."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from berth.plan.admission_checks import AUTOSCALING_PREFIX, CLASS_ANNOTATION, CONSUME_ANNOTATION
-from berth.plan.nodes import Toleration
+from berth.plan.node_settings import Toleration
 
 
 class SubmissionPlan(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from berth.diagnostics import closest_match, format_value, join_quoted
-from berth.plan.allowances import AllowancesPlan
+from berth.plan.fleet import AllowancesPlan
 from berth.planner.context import PlanningContext
 
 CLUSTER, NETWORK, PROTECT = "cluster", "network", "protect"

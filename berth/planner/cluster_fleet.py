@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from berth.catalog import Machine
-from berth.plan.allowances import AllowancesPlan
-from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.fleet import AllowancesPlan, FleetPlan, PoolPlan
 from berth.plan.gke import CHECKPOINT_DRIVER
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.plan.node_settings import AcceleratorNetworksPlan

@@ -14,10 +14,9 @@ from berth.monitoring.dashboards import (
     build_dashboards,
     build_recordings,
     has_limit,
+    panel_values,
 )
-from berth.monitoring.expansion import panel_values
-from berth.monitoring.metrics import IN_CLUSTER, MANAGED
-from berth.monitoring.recordings import price_constants, queue_constants
+from berth.monitoring.metrics import IN_CLUSTER, MANAGED, price_constants, queue_constants
 from berth.plan.fleet import PoolPlan
 from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan
 from berth.plan.monitoring import PROMETHEUS_NAMESPACE, BackendPlan, MonitoringPlan

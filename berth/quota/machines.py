@@ -14,7 +14,7 @@ from berth.plan.capacity import FutureReservationPlan
 from berth.plan.compute_classes import ClassPriorityPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import NodePoolPlan, ReservationPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 
 ON_DEMAND: Final = "on-demand"
 RESERVATION: Final = "reservation"

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from berth.catalog import QuotaMetric, quota_table
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan
-from berth.plan.nodes import Bounds
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan
+from berth.plan.node_settings import Bounds
 from berth.quota.machine_quotas import machine_quotas
 from berth.quota.machines import Machines, cluster_machines
 from berth.quota.resources import resource_counts

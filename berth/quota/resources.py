@@ -9,9 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.google.fleet import google_resources
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan
-from berth.plan.nodes import Bounds
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan
+from berth.plan.node_settings import Bounds
 from berth.resource import FleetResource, ResourceKind
 
 _REGIONAL_ZONES = 3

@@ -9,18 +9,17 @@ from collections.abc import Iterator
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from msgspec import Struct
 
 from berth.backends.interface import backend_of
 from berth.cost import text as cost_words
 from berth.cost.fleet import FleetCost
-from berth.document import Document
+from berth.document import Block, Document
 from berth.document.html import render_html
 from berth.evaluate import Evaluation
 from berth.overview.problems import problem_lists
-from berth.report.live import LiveView
 from berth.report.preemption_matrix import MAX_QUEUES, RULE_MEANINGS
 from berth.report.timeline import Timeline
-from berth.report.trace import TraceView
 from berth.report.usage_plot import UsageView, usage_svg
 from berth.report.view import ChangeSummary, KeyFigure, ReportBody, ReportOrigin
 from berth.text import pluralize
@@ -110,3 +109,22 @@ def _all_figures(evaluation: Evaluation, body: ReportBody | None, cost: FleetCos
 def _show(document: Document) -> Markup:
     # Every text in a document is escaped when it is rendered.
     return Markup(render_html(document))
+
+
+class LiveView(Struct, frozen=True):
+    """The state of a cluster: where it is from and how old it is, and what it holds."""
+
+    source: str
+    document: tuple[Block, ...]
+
+
+class TraceView(Struct, frozen=True):
+    """What a trace met: use and waiting jobs over time, how long each team waits, and all figures as tables.
+
+    Every text in the pictures was escaped when it was drawn.
+    """
+
+    trace: str
+    over_time: str
+    waits: str
+    document: tuple[Block, ...]

@@ -1,4 +1,4 @@
-"""The quota tree as a self-contained SVG picture: a column for each level, a band for each subtree."""
+"""The quota tree as a picture: a Mermaid flowchart, and a self-contained SVG, a column a level, a band a subtree."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from html import escape
 from msgspec import Struct
 
 from berth.report.tree import COHORT, TreeBox
+
+_ENTITIES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;"}
+"""Escapes for labels: Mermaid writes entities with a # and allows no quotes or tags."""
+
+
+def tree_mermaid(boxes: Sequence[TreeBox]) -> str:
+    """Return the flowchart, from left to right; cohorts are rounded boxes, queues are rectangles."""
+    lines = ["flowchart LR"]
+    for number, box in enumerate(boxes):
+        label = "<br/>".join("".join(_ENTITIES.get(c, c) for c in line) for line in box.lines)
+        lines.append(f'  n{number}("{label}")' if box.kind == COHORT else f'  n{number}["{label}"]')
+    lines += (f"  n{box.parent} --- n{number}" for number, box in enumerate(boxes) if box.parent is not None)
+    return "\n".join(lines) + "\n"
+
 
 _LETTER_WIDTH, _LINE_HEIGHT = 7.4, 18
 """Width of a letter and height of a line of 12-pixel monospaced text, with a small margin."""

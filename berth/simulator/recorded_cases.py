@@ -22,8 +22,7 @@ from berth.jobs.quantities import parse_quantity
 from berth.jobs.values import SourceValue
 from berth.placement.kueue import ResourceFlavor
 from berth.plan.kueue import PreemptionPlan, QuotaLimits
-from berth.simulator.recorded_format import check_cases
-from berth.simulator.recorded_nodes import build_nodes, build_request
+from berth.simulator.recorded_format import build_nodes, build_request, check_cases
 from berth.simulator.scheduler.fair_sharing import FAIR_STRATEGIES
 from berth.simulator.scheduler.model import (
     BEST_EFFORT_FIFO,

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from berth.catalog import InvalidVersionError, parse_version, releases
 from berth.diagnostics import FieldPath, join_words
-from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, ExistingGkeClusterPlan, FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.versions.numbers import InvalidReleaseError, Version, parse_release
 from berth.versions.standing import Standing, standing

@@ -18,9 +18,9 @@ from berth.validation.bucket_mounts import check_bucket_mounts
 from berth.validation.capacity import check_accelerator_addresses
 from berth.validation.capacity_buffers import warn_emptied_buffers
 from berth.validation.eligibility import check_eligibility
-from berth.validation.in_time import check_reserved_times
-from berth.validation.multikueue import note_one_worker_per_job, worker_path
+from berth.validation.every_instant import check_reserved_times
 from berth.validation.quota_claims import FleetQuotaClaims, collect_claims
+from berth.validation.reachability import note_one_worker_per_job, worker_path
 from berth.validation.resource_rates import check_resource_rates
 
 Check = Callable[[FleetQuotaClaims, Problems], None]

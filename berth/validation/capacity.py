@@ -8,8 +8,7 @@ from math import ceil
 
 from berth.catalog import DEFAULT_MAX_PODS
 from berth.diagnostics import FieldPath, Problems, join_words
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan
 from berth.plan.gke import ClusterPlan, ExistingNetworkPlan
 from berth.plan.kueue import FlavorPlan
 from berth.text import pluralize

@@ -14,8 +14,7 @@ from berth.plan.kueue import PODS
 from berth.simulator.scheduler.model import STRICT_FIFO, FlavorResource
 from berth.text import capacity_source, format_range, pluralize
 from berth.why.cluster import LiveWorkload, SeenCluster, live_objects
-from berth.why.forecast import Forecast, Holder, forecast
-from berth.why.until import Until, latest_end, until_when
+from berth.why.until import Forecast, Holder, Until, forecast, latest_end, until_when
 from berth.why.words import Reading, read_check, read_message
 
 _NODE_POOL = "cloud.google.com/gke-nodepool"

@@ -17,7 +17,7 @@ from berth.names import MAX_LABEL, shorten
 from berth.plan.dynamic_slices import FormedSlice
 from berth.plan.gke import CHECKPOINT_DRIVER
 from berth.plan.kueue import ClaimTemplatePlan
-from berth.plan.nodes import Toleration
+from berth.plan.node_settings import Toleration
 from berth.plan.workloads import PodPlan
 from berth.workloads.bucket_mounts import bucket_mounts, mount_annotations, sidecar_of
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions

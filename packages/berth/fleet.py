@@ -12,8 +12,7 @@ from berth.backends.interface import backend_of
 from berth.cli.plan.fleet import fleet_plan_as_json
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation, evaluate_values
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan
 from packages.berth.arguments import as_mapping, read_arguments, refuse, warn
 from packages.berth.removed_defaults import with_removed_defaults
 from packages.berth.scopes import scope_below

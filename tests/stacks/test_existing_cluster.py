@@ -12,8 +12,7 @@ import yaml
 from berth.cli.render.documents import yaml_document
 from berth.cli.render.nodes import simulated_nodes
 from berth.engine import SECRET, Preview, RecordedResource, run_program
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan
 from berth.planner import plan_fleet
 from berth.spec.parse import parse_fleet
 from berth.validation import validate

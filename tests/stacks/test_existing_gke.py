@@ -19,7 +19,7 @@ from berth.cli import app
 from berth.cli.preview.live_cluster import answer_function
 from berth.engine import SECRET, Preview, ProgramError, record_program, run_program
 from berth.evaluate import evaluate_values
-from berth.plan.existing import ExistingGkeClusterPlan
+from berth.plan.fleet import ExistingGkeClusterPlan
 from berth.plan.gke import AutoProvisioningPlan, CheckpointingPlan, ResourceLimit
 from berth.rules.gke.live_cluster import LiveCluster, contradictions
 from stacks.live_cluster import look_up_cluster

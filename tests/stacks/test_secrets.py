@@ -10,7 +10,7 @@ import pytest
 
 from berth import outputs as exports
 from berth.engine import Preview, run_program
-from berth.plan.existing import ExistingGkeClusterPlan
+from berth.plan.fleet import ExistingGkeClusterPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.team_stack import TeamStackPlan
 from tests.plain import plaintext_secrets

@@ -28,8 +28,7 @@ from berth.adopt.google.alert_policies import (
 )
 from berth.adopt.inventory import ClusterInventory
 from berth.monitoring.dashboards import alert_keys
-from berth.monitoring.metrics import IN_CLUSTER, MANAGED
-from berth.monitoring.recordings import PRICE
+from berth.monitoring.metrics import IN_CLUSTER, MANAGED, PRICE
 from berth.names import MANAGED_BY_LABEL
 from berth.plan.monitoring import PROMETHEUS_NAMESPACE, MonitoringPlan
 from berth.text import abbreviate_names

@@ -8,8 +8,7 @@ from berth.adopt.api_objects import NotAdopted
 from berth.adopt.google.iam_policies import ACCOUNT, BUCKET, PROJECT, Grant
 from berth.adopt.google.identities import team_members
 from berth.adopt.inventory import ClusterInventory
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.teams import IdentityPlan, TeamPlan
 

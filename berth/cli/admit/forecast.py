@@ -20,8 +20,7 @@ from berth.simulator.scheduler.model import Job
 from berth.simulator.story import JobStatus, SimulationRun, gc_paused
 from berth.simulator.timed.calibration import FEWEST, Calibration, calibrate
 from berth.simulator.timed.futures import History, Moment, StartForecast, forecast_starts
-from berth.simulator.timed.live_jobs import Hold
-from berth.simulator.timed.trace import Timing, Trace
+from berth.simulator.timed.trace import Hold, Timing, Trace
 
 FUTURES = 40
 """Futures of each forecast."""

@@ -9,8 +9,7 @@ from typing import Any
 from berth.cli.admit.forecast_output import forecast_as_json, forecast_document
 from berth.cli.admit.simulate import SimulationResult
 from berth.document import Block, Note, Table
-from berth.simulator.as_json import comparison_to_json, run_to_json
-from berth.simulator.compare import compare_runs
+from berth.simulator.compare import compare_runs, comparison_to_json, run_to_json
 from berth.simulator.scenario import StepKind
 from berth.simulator.story import JobOutcome, JobStatus, SimulationRun, StepResult
 from berth.simulator.text import MANAGER_NOTICE, NOT_MODELLED, RunFormatter, status_text

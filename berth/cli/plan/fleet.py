@@ -13,11 +13,10 @@ from berth.overview.fleet import priority_machine, provisioning_model
 from berth.overview.forms import form_ceilings
 from berth.plan.capacity import CapacityBufferPlan, HeldPlan
 from berth.plan.compute_classes import ComputeClassPlan
-from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
+from berth.plan.fleet import ExistingClusterPlan, ExistingGkeClusterPlan, FleetPlan, PoolPlan, WorkerPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.plan.teams import TeamPlan
 from berth.planner.queueing.quota_tree import QuotaTree, largest_jobs
 

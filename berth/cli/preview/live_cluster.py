@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from berth.plan.existing import ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingGkeClusterPlan, FleetPlan
 
 _GET_CLUSTER = "gcp:container/getCluster:getCluster"
 _ENDPOINT, _AUTHORITY = "192.0.2.1", "Q0VSVElGSUNBVEU="

@@ -8,7 +8,7 @@ from typing import Any
 
 from berth.document import Block, Heading, Lines, Note, Table
 from berth.plan.fleet import FleetPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.quota.answers import UNLIMITED
 from berth.quota.compare import QuotaComparison, Status
 from berth.quota.required import QuotaNeed, RequiredQuota, made_clusters

@@ -29,9 +29,8 @@ from berth.loader.revisions import RevisionNotFound
 if TYPE_CHECKING:
     from berth.cli.admit.simulate import SimulationResult
     from berth.cost.prices import Prices
-    from berth.report.live import LiveView
+    from berth.report.page import LiveView, TraceView
     from berth.report.timeline import Timeline
-    from berth.report.trace import TraceView
     from berth.report.usage_plot import UsageView
     from berth.report.view import ChangeSummary
 
@@ -159,7 +158,7 @@ def _trace(evaluation: Evaluation, file: pathlib.Path, prices: Prices | None) ->
     from berth.cli.simulate import answer, output
     from berth.cli.simulate.picture import simulation_svg
     from berth.cli.simulate.wait_picture import waits_svg
-    from berth.report.trace import TraceView
+    from berth.report.page import TraceView
 
     request = answer.Request(stacks=(evaluation.stack,), trace=file, prices=prices)
     result = answer.simulate(request, project_root(), evaluation)

@@ -19,7 +19,7 @@ from berth.loader.locate import display_path
 from berth.manifests.workloads.values import as_list
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorPlan
-from berth.report.live import LiveView
+from berth.report.page import LiveView
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet
 from berth.simulator.live import ClusterState, RunningWorkload, read_cluster_state
 

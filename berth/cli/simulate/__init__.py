@@ -133,7 +133,7 @@ def _stacks_and_trace(arguments: list[str], from_kueue: pathlib.Path | None) -> 
 
 def _advise(request: Request, bound: str, *, as_json: bool) -> None:
     from berth.cli.simulate import advice
-    from berth.simulator.timed.durations import parse_duration
+    from berth.simulator.timed.trace import parse_duration
 
     longest = parse_duration(bound)
     if len(request.stacks) != 1 or longest is None:

@@ -23,12 +23,11 @@ from berth.loader.text_file import read_bytes
 from berth.plan.fleet import FleetPlan
 from berth.simulator.fleet import SimulatedFleet, nameless_warnings, unmodelled_warnings, with_topology_nodes
 from berth.simulator.story import gc_paused
-from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.generator import generate_trace
 from berth.simulator.timed.kueue_trace import read_finished
 from berth.simulator.timed.read_trace import MAX_TRACE_BYTES, TraceReader
 from berth.simulator.timed.summary import TraceSummary, simulate_trace
-from berth.simulator.timed.trace import Timing, Trace
+from berth.simulator.timed.trace import Timing, Trace, parse_duration
 
 
 class Request(Struct, frozen=True, kw_only=True):

@@ -12,9 +12,8 @@ from berth.jobs.values import read_time
 from berth.overview.losses import LossError, Losses, losses_of
 from berth.plan.fleet import FleetPlan
 from berth.simulator.scheduler.model import FlavorResource
-from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.figures import unit_of
-from berth.simulator.timed.trace import Outage, Outages, Trace
+from berth.simulator.timed.trace import Outage, Outages, Trace, parse_duration
 
 _WRITTEN = re.compile(r"(.+) (at|every) (\S+) for (\S+)")
 _FORM = "write such as '2 nodes of POOL at 3h for 30m', 'zone=ZONE at 2d for 6h' or '1 node of POOL every 5d for 1h'"

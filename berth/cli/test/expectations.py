@@ -9,8 +9,8 @@ from berth.jobs.values import SourceValue
 from berth.overview.losses import Losses
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.story import JobOutcome, JobStatus, SimulationRun
-from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.summary import TraceSummary, WaitSummary
+from berth.simulator.timed.trace import parse_duration
 
 _PERCENTILES = ("p50", "p90", "p95", "longest")
 _STATUSES = {

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from berth.diff.calm.differences import NEW_NODES, NOT_APPLIED, Difference
 from berth.diff.kinds import ChangeKind
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.yaml_loader import load_table
 
 FAIR_SHARING: Final = "fair sharing"

@@ -11,7 +11,7 @@ from berth.diff.calm.differences import LIMITS, NOUNS, Difference
 from berth.diff.kinds import ChangeKind
 from berth.diff.text import EMPHASIZED
 from berth.diff.values import format_on_one_line
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.resource import ResourceKind
 from berth.text import pluralize
 

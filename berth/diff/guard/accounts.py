@@ -16,8 +16,7 @@ from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.classify import plan_of_worker
 from berth.diff.guard.preview_steps import REPLACING_OPS, PreviewStep
 from berth.diff.kinds import ChangeKind, ResourceChange
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan, PoolPlan
 from berth.plan.gke import NodePoolPlan
 from berth.resource import IN_WORKER, ResourceKind
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from berth.plan.allowances import AllowancesPlan
+from berth.plan.fleet import AllowancesPlan
 from berth.resource import ResourceKind
 
 

@@ -24,8 +24,7 @@ from berth.diff.guard.allowances import (
 )
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.plan.allowances import AllowancesPlan
-from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.plan.fleet import AllowancesPlan, FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import QueueingPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas

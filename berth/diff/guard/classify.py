@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from berth.diff.guard.allowances import CLUSTER_KEY, PROTECTED_BY_TYPE, GuardedAction
 from berth.diff.guard.changes import GuardedChange, names_by_key, worker_plan
 from berth.diff.guard.preview_steps import PreviewStep
-from berth.plan.allowances import AllowancesPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import AllowancesPlan, FleetPlan
 from berth.planner.machines.pools import SYSTEM
 from berth.resource import IN_WORKER, ResourceKind
 

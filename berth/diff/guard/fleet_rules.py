@@ -18,8 +18,7 @@ from berth.google.fleet import google_resources
 from berth.manifests.fleet import all_manifests
 from berth.manifests.releases import kubernetes_provider
 from berth.manifests.worker_access import kubeconfig_secret
-from berth.plan.existing import ExistingClusterPlan, cluster_identifier
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan, cluster_identifier
 from berth.plan.gke import ClusterPlan
 from berth.registration import Registration, without_none
 from berth.resource import IN_WORKER

@@ -11,7 +11,7 @@ from msgspec import Struct
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.preview_steps import PreviewStep
-from berth.plan.allowances import AllowancesPlan
+from berth.plan.fleet import AllowancesPlan
 from berth.registration import Registration
 
 STACK_REFERENCE: Final = "pulumi:pulumi:StackReference"

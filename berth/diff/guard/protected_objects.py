@@ -19,7 +19,7 @@ from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
 from berth.diff.guard.preview_steps import PreviewStep
 from berth.diff.objects import load_kinds
 from berth.diff.provider_inputs.effects import has_input_rules
-from berth.plan.allowances import AllowancesPlan
+from berth.plan.fleet import AllowancesPlan
 from berth.resource import IN_WORKER, ResourceKind
 from berth.yaml_loader import load_table
 

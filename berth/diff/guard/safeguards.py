@@ -12,7 +12,7 @@ from msgspec import Struct, convert
 from berth.diff.guard.allowances import UNPROTECTED, GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.preview_steps import PreviewStep
-from berth.plan.allowances import AllowancesPlan
+from berth.plan.fleet import AllowancesPlan
 from berth.resource import IN_WORKER, ResourceKind
 from berth.yaml_loader import load_table
 

@@ -16,8 +16,7 @@ from berth.diff.guard.preview_steps import PreviewStep, is_hidden
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, word_for_input
 from berth.kubeconfig import KubeconfigError, cluster_of
-from berth.plan.allowances import AllowancesPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import AllowancesPlan, FleetPlan
 from berth.resource import IN_WORKER, ResourceKind
 
 _DELETION_PROTECTION: Final = "deletionProtection"

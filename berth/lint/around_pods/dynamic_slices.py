@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from berth import catalog
 from berth.diagnostics import join_words
-from berth.jobs.slice_requests import ACCELERATOR, READ_FRAMEWORKS, selects_accelerator
+from berth.jobs.gke_webhooks import ACCELERATOR, READ_FRAMEWORKS, selects_accelerator
 from berth.jobs.values import SourceValue
-from berth.lint.fleet import SubmittedJob
-from berth.lint.job_pods import JobPods, list_job_pods
+from berth.lint.fleet import JobPods, SubmittedJob, list_job_pods
 from berth.lint.local_queues import require_operator
 from berth.manifests.workloads.values import as_mapping
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION as ANNOTATION

@@ -14,8 +14,7 @@ from berth.diagnostics import join_quoted
 from berth.jobs.pod_templates import find
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.around_pods.storage import immediate_classes
-from berth.lint.fleet import SubmittedJob
-from berth.lint.job_pods import list_job_pods
+from berth.lint.fleet import SubmittedJob, list_job_pods
 from berth.workloads.rollout import DEFAULT_STEP, rollout_steps, room_for
 
 _DEFAULT_UNAVAILABLE = {"Deployment": DEFAULT_STEP, "LeaderWorkerSet": 1}

@@ -21,8 +21,7 @@ from berth.lint.around_pods.storage import (
     claimed_volumes,
     surroundings_table,
 )
-from berth.lint.fleet import SubmittedJob
-from berth.lint.job_pods import JobPods, list_job_pods
+from berth.lint.fleet import JobPods, SubmittedJob, list_job_pods
 from berth.manifests.policy_rules import RUNTIME_CLASSES
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import READER_ROLES, SECRETS, IdentityPlan, TeamPlan

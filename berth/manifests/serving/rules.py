@@ -1,9 +1,13 @@
-"""Policy `berth-serving`: services, and pods that Kueue queues alone.
+"""Policies `berth-serving` and `berth-scale`: services, pods that Kueue queues alone, and StatefulSets that are scaled.
 
 As in `policy_rules`, every expression is true if the request is allowed. Where Kueue does not queue services, nobody
 may request accelerators in them, or in pods with a scheduling gate of their own. Where it does, a StatefulSet and a
 LeaderWorkerSet keep their pods: while one is updated, Kueue removes the gates of all pods of the old revision, with or
 without quota (Kueue 0.19.2, pkg/util/statefulset, `UngateAndFinalizePod`).
+
+Kueue admits the pods of a StatefulSet together. Its webhook looks at the StatefulSet, not at the subresource `scale`: a
+StatefulSet that is scaled there, by a person or an autoscaler, has more pods than its Workload, which Kueue then calls
+finished, and its running pods are counted nowhere (Kueue 0.19.2, tried with Kubernetes 1.36).
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from typing import Final
 from berth.manifests import policy_rules
 from berth.manifests.policy_rules import Rule, Variable, list_field
 from berth.manifests.rules import jobs as job_rules
-from berth.manifests.rules.admission import PEOPLE, AdmissionPolicy, Requests, requests_of
+from berth.manifests.rules.admission import EVERYONE, PEOPLE, AdmissionPolicy, Requests, requests_of
 from berth.names import TEAM_LABEL
 
 KINDS: Final = {"apps": ("deployments", "statefulsets"), "leaderworkerset.x-k8s.io": ("leaderworkersets",)}
@@ -87,4 +91,33 @@ def serving_policy(namespaces: Sequence[str], accelerators: Sequence[str]) -> Ad
         requests=(Requests("", ("pods",)), *requests_of(KINDS)),
         variables=tuple(_variables(namespaces, accelerators)),
         rules=tuple(_RULES),
+    )
+
+
+def scale_policy(namespaces: Sequence[str]) -> AdmissionPolicy:
+    """Return the policy for the namespaces in which Kueue queues services."""
+    queued = f"namespaceObject.metadata.name in {sorted(namespaces)}"
+    return AdmissionPolicy(
+        name="scale",
+        refuses="scaling of StatefulSets that Kueue queues by the subresource `scale`, and autoscalers of them",
+        applies_to=EVERYONE,
+        breaks="`kubectl scale statefulset`: another StatefulSet; an autoscaler of a StatefulSet: a Deployment",
+        requests=(
+            Requests("apps", ("statefulsets/scale",)),
+            Requests("autoscaling", ("horizontalpodautoscalers",)),
+        ),
+        rules=(
+            (
+                f"request.resource.resource != 'statefulsets' || !({queued})",
+                "Kueue no longer counts a StatefulSet that is scaled beside it; write spec.replicas: 0 in the "
+                "StatefulSet itself (kubectl patch) to stop it, and create another one for more pods",
+            ),
+            (
+                f"request.resource.resource != 'horizontalpodautoscalers' || !({queued}) || "
+                "dyn(object).spec.scaleTargetRef.kind != 'StatefulSet'",
+                "Kueue no longer counts a StatefulSet that an autoscaler scales; scale a Deployment or a "
+                "LeaderWorkerSet",
+            ),
+        ),
+        condition=None,
     )

@@ -1,6 +1,7 @@
-"""Jobs, JobSets and ProvisioningRequests as plain dicts. Jobs are created suspended: Kueue resumes them.
+"""Jobs, JobSets, ProvisioningRequests and services that Kueue queues, as plain dicts.
 
-Field names: batch/v1, JobSet 0.12 (`api/jobset/v1alpha2`), the cluster autoscaler's ProvisioningRequest v1.
+Jobs are created suspended: Kueue resumes them. It gates the pods of services. Field names: batch/v1, JobSet 0.12
+(`api/jobset/v1alpha2`), the cluster autoscaler's ProvisioningRequest v1, LeaderWorkerSet 0.9.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ from berth.manifests.workloads.metadata import Manifest, optional, queued_object
 from berth.manifests.workloads.pods import channel_template, pod_template
 from berth.manifests.workloads.values import as_mapping
 from berth.names import TEAM_LABEL
-from berth.plan.workloads import JobPlan, JobSetPlan, PodPlan, ProvisioningRequestPlan, SubmissionPlan
+from berth.plan.workloads import (
+    DeploymentPlan,
+    JobPlan,
+    JobSetPlan,
+    LeaderWorkerSetPlan,
+    PodPlan,
+    ProvisioningRequestPlan,
+    SubmissionPlan,
+)
 
 COMPUTE_DOMAIN_API: Final = "resource.nvidia.com/v1beta1"
 JOB_API: Final = "batch/v1"
@@ -130,3 +139,36 @@ def headless_service(plan: SubmissionPlan) -> Manifest:
         "selector": {"batch.kubernetes.io/job-name": plan.name},
     }
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+
+
+DEPLOYMENT_API: Final = "apps/v1"
+LEADER_WORKER_SET_API: Final = "leaderworkerset.x-k8s.io/v1"
+GROUP_TOPOLOGY: Final = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+STOP_FIRST: Final[Manifest] = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+"""A strategy that stops a pod before it starts another."""
+_APP_LABEL: Final = "app.kubernetes.io/name"
+
+
+def deployment(plan: DeploymentPlan) -> Manifest:
+    """Render a Deployment; each of its pods is a workload of its own, and has the annotations of one."""
+    labels: dict[str, str] = {_APP_LABEL: plan.submission.name}
+    pod = replace(plan.pod, annotations={**plan.submission.annotations, **plan.pod.annotations})
+    spec: Manifest = {
+        "replicas": plan.replicas,
+        "selector": {"matchLabels": labels},
+        **({"strategy": STOP_FIRST} if plan.stops_first else {}),
+        "template": pod_template(plan.submission, pod, labels=labels),
+    }
+    return queued_object(DEPLOYMENT_API, "Deployment", replace(plan.submission, annotations={})) | {"spec": spec}
+
+
+def leader_worker_set(plan: LeaderWorkerSetPlan) -> Manifest:
+    """Render a LeaderWorkerSet; the first pod of each group is its leader and has an accelerator like the others."""
+    template: Manifest = {
+        "size": plan.size,
+        "restartPolicy": "RecreateGroupOnPodRestart",
+        "workerTemplate": pod_template(plan.submission, plan.pod),
+    }
+    spec: Manifest = {"replicas": plan.groups, "leaderWorkerTemplate": template}
+    exclusive = {GROUP_TOPOLOGY: plan.exclusive_topology} if plan.exclusive_topology else {}
+    return queued_object(LEADER_WORKER_SET_API, "LeaderWorkerSet", plan.submission, exclusive) | {"spec": spec}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.manifests import tenancy
-from berth.manifests.workloads import jobs, operators, serving
+from berth.manifests.workloads import jobs, operators
 from berth.manifests.workloads.metadata import Manifest
 from berth.plan.team_stack import ConfigPlan, SecretsPlan, TeamStackPlan
 from berth.plan.workloads import (
@@ -48,9 +48,9 @@ def _job_object(
         case RayPlan():
             return operators.ray(plan)
         case LeaderWorkerSetPlan():
-            return serving.leader_worker_set(plan)
+            return jobs.leader_worker_set(plan)
         case DeploymentPlan():
-            return serving.deployment(plan)
+            return jobs.deployment(plan)
 
 
 def team_stack_manifests(plan: TeamStackPlan) -> Iterator[Manifest]:

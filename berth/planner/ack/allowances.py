@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from berth.plan.allowances import AllowancesPlan
+from berth.plan.fleet import AllowancesPlan
 from berth.planner.allowances import checked_allowances
 from berth.planner.context import PlanningContext
 

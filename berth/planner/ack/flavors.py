@@ -8,7 +8,7 @@ from fractions import Fraction
 from berth.catalog import Machine
 from berth.diagnostics import join_quoted
 from berth.plan.ack import AckNodePoolPlan, MemberPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.planner.ack.machines import instance_type
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import Hardware

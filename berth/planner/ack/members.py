@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from berth.catalog.alibaba import ecs_machines
 from berth.diagnostics import FieldPath, did_you_mean
 from berth.plan.ack import AckNodePoolPlan, MemberPlan
-from berth.plan.nodes import Bounds, Taint
+from berth.plan.node_settings import Bounds, Taint
 from berth.planner.ack.machines import check_instance_types, check_region, check_version, instance_type
 from berth.planner.allowances import is_protected
 from berth.planner.context import PlanningContext

@@ -15,7 +15,7 @@ from berth.manifests.quantities import quantity
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.fleet import PoolPlan
 from berth.plan.gke import CheckpointingPlan
-from berth.plan.nodes import Toleration
+from berth.plan.node_settings import Toleration
 from berth.planner.context import PlanningContext
 from berth.spec.machines.checkpointing import CheckpointingSpec
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from berth.diagnostics import FieldPath, format_value
-from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
+from berth.plan.fleet import ExistingClusterPlan, ExistingGkeClusterPlan
 from berth.plan.gke import CheckpointingPlan
 from berth.planner.allowances import OBJECT_PREFIXES
 from berth.planner.cluster.existing_gke import existing_gke_cluster_plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from berth.diagnostics import FieldPath, join_words
-from berth.plan.existing import ExistingGkeClusterPlan
+from berth.plan.fleet import ExistingGkeClusterPlan
 from berth.plan.gke import CheckpointingPlan
 from berth.planner.cluster.gke import check_autopilot_keys, check_keys_of_kms, node_account_plan, planned_node_account
 from berth.planner.cluster.maintenance import auto_provisioning_plan

@@ -6,8 +6,7 @@ from berth import catalog
 from berth.catalog import Machine
 from berth.diagnostics import FieldPath
 from berth.plan.gke import NodePoolPlan
-from berth.plan.node_settings import SURGE_ONE
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import SURGE_ONE, Bounds
 from berth.planner.context import PlanningContext
 from berth.planner.machines.cpu_machines import check_spelling
 from berth.planner.machines.hardware import report_unknown

@@ -10,12 +10,12 @@ from berth.planner.context import PlanningContext
 from berth.planner.machines.capacity_rules import setting_path
 from berth.planner.machines.pools import PlannedPool
 from berth.rules.gke.pool_request import PoolRequest
-from berth.rules.gke.releases import release_violation
 from berth.rules.gke.versions import (
     FeatureNeed,
     MissingFeature,
     feature_needs,
     missing_features,
+    release_violation,
 )
 from berth.rules.gke.versions import first_version as first_version
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, Severity
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import find_machine, known_machine
 from berth.planner.machines.reservations import declared_reservation, is_existing, reservation_name

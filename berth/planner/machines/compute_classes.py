@@ -14,7 +14,7 @@ from berth.plan.compute_classes import (
     ComputeClassPlan,
 )
 from berth.plan.gke import NO_SETTINGS
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.planner.context import PlanningContext
 from berth.planner.machines.capacity_rules import (
     check_zones_list_machine,

@@ -10,7 +10,7 @@ from msgspec import Struct
 from berth import catalog
 from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, did_you_mean, format_value
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.planner.context import PlanningContext
 from berth.planner.machines.cpu_machines import (
     MachineSize,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from berth.diagnostics import FieldPath, format_value
 from berth.names import MAX_NODE_POOL_NAME, is_gke_name, shorten
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import Hardware
 from berth.spec.base import written_keys

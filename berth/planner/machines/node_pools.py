@@ -9,8 +9,7 @@ from berth.names import workload_policy_name
 from berth.plan.capacity import WorkloadPolicyPlan
 from berth.plan.fleet import PoolPlan
 from berth.plan.gke import GpuPlan, NodePoolPlan
-from berth.plan.node_settings import AcceleratorNetworksPlan, NodeNetworkPlan, PlacementPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import AcceleratorNetworksPlan, Bounds, NodeNetworkPlan, PlacementPlan
 from berth.planner.allowances import is_protected
 from berth.planner.cluster.gke import planned_node_account
 from berth.planner.cluster.versions import may_support_flex_start

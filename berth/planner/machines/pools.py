@@ -10,7 +10,7 @@ from berth import catalog
 from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, format_value
 from berth.names import CAPACITY_MARK
-from berth.plan.nodes import Bounds, Taint
+from berth.plan.node_settings import Bounds, Taint
 from berth.planner.context import PlanningContext
 from berth.planner.formerly import check_former_names
 from berth.planner.machines.capacity_rules import check_reservation, check_rules, pool_request

@@ -12,7 +12,7 @@ from berth.catalog import Machine
 from berth.diagnostics import FieldPath
 from berth.plan.capacity import AggregatePlan, FutureReservationPlan, HeldPlan
 from berth.plan.gke import ReservationPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.planner.allowances import is_protected
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import reservation_machine

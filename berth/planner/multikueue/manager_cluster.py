@@ -16,9 +16,7 @@ from berth.diagnostics import FieldPath
 from berth.plan.admission_checks import (
     MultiKueueConfigPlan,
 )
-from berth.plan.allowances import AllowancesPlan
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.plan.fleet import AllowancesPlan, ExistingClusterPlan, FleetPlan, WorkerPlan
 from berth.plan.gke import CHECKPOINT_DRIVER
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.plan.policies import PoliciesPlan

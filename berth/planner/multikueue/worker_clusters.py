@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.planner.cluster.gke import cluster_name
 from berth.planner.cluster_fleet import ClusterMachines, plan_machines
 from berth.planner.context import PlanningContext

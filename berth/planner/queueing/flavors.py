@@ -17,7 +17,7 @@ from berth import catalog
 from berth.diagnostics import FieldPath, join_quoted
 from berth.plan.dynamic_slices import SlicingPlan
 from berth.plan.kueue import FlavorPlan, NetworkDevicesPlan, TopologyPlan
-from berth.plan.nodes import Bounds, Toleration
+from berth.plan.node_settings import Bounds, Toleration
 from berth.planner.context import PlanningContext
 from berth.planner.machines.dra_driver import domain_channels
 from berth.planner.machines.hardware import cpu_rate, memory_rate

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from berth import catalog
 from berth.plan.dynamic_slices import PROVISION_ONLY
-from berth.plan.nodes import Taint, Toleration
+from berth.plan.node_settings import Taint, Toleration
 from berth.planner.machines.pools import EXTERNAL, PlannedPool
 from berth.rules.gke.dynamic_slicing import slicing_plan
 from berth.rules.gke.gpu import gpu_labels

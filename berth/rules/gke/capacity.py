@@ -14,8 +14,7 @@ from berth.diagnostics import join_or
 from berth.rules.gke.disks import boot_disk_violations
 from berth.rules.gke.gpu import device_violations
 from berth.rules.gke.networks import network_violations
-from berth.rules.gke.node_features import node_feature_violations
-from berth.rules.gke.node_upgrades import node_upgrade_violations
+from berth.rules.gke.node_features import node_feature_violations, node_upgrade_violations
 from berth.rules.gke.placement import placement_violations
 from berth.rules.gke.pool_request import (
     MODEL_LABELS,

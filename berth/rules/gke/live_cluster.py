@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from berth.catalog import compare_version
-from berth.plan.existing import ExistingGkeClusterPlan
+from berth.plan.fleet import ExistingGkeClusterPlan
 
 
 class LiveCluster(Struct, frozen=True, kw_only=True):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from berth.names import node_account_email
-from berth.plan.existing import ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingGkeClusterPlan, FleetPlan
 from berth.text import NODES_WITHOUT_ACCOUNT
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from berth.catalog import Machine, ProvisioningModel, SliceShape, limits
 from berth.diagnostics import Severity
 from berth.plan.gke import NO_SETTINGS
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.spec.machines.pools import NodeSettings
 
 CapacityKind = Literal["on-demand", "spot", "reservation", "flex-start", "queued"]

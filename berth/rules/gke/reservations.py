@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from berth import catalog
 from berth.catalog import Machine
 from berth.plan.capacity import reservation_path
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.rules.gke.pool_request import (
     GkeViolation,
     PoolRequest,

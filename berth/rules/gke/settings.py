@@ -8,8 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth import catalog
-from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
-from berth.plan.nodes import Bounds, Taint
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE, Bounds, Taint
 from berth.rules.gke.placement import domain_surge
 from berth.rules.gke.pool_request import PoolRequest
 from berth.rules.gke.reservations import ReservationAffinity, reservation_affinity, reservation_labels

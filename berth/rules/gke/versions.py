@@ -1,7 +1,8 @@
-"""Which GKE version a feature needs (`versions.yaml`), and what a cluster's version lacks.
+"""Which GKE version a feature needs (`versions.yaml`), what a cluster's version lacks, and how old it is.
 
 A version may omit parts: "1.34" or "1.34.1" instead of "1.34.1-gke.1829001". Berth does not guess omitted parts: where
 they decide, it reports an assumption. It does so too for every feature of a cluster that sets only a release channel.
+The ends of support are data (`releases.yaml`), compared with the day of `berth.clock`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,20 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from berth.catalog import Confidence, VersionOrder, compare_version, supported_minor
+from berth.catalog import (
+    Confidence,
+    VersionOrder,
+    compare_version,
+    end_of_support,
+    fact_tables,
+    gke_minor,
+    parse_version,
+    releases,
+    supported_minor,
+)
 from berth.diagnostics import Severity
 from berth.rules.gke.dynamic_slicing import SUB_SLICING, connects_slices
-from berth.rules.gke.pool_request import PoolRequest, SettingKey
+from berth.rules.gke.pool_request import GkeViolation, PoolRequest, SettingKey, gke_warning
 from berth.yaml_loader import load_table
 
 
@@ -177,3 +188,39 @@ def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
 
 def _auto_provisioned(request: PoolRequest) -> str:
     return f"tpu-auto-provisioning-{request.machine.generation}" if request.auto_provisioned else ""
+
+
+def release_violation(version: str, channel: str, *, exists: bool = False) -> GkeViolation | None:
+    """Return a warning for a version with which GKE may refuse to create a cluster, or that no table has; else None.
+
+    `exists`: the version is that of a cluster that exists, which has an exact patch.
+    """
+    choice = f'write "{releases().newest}", or remove version to use the channel default'
+    if exists:
+        choice = "compare it with `gcloud container clusters describe`, and write the version that the cluster has"
+    if not releases().is_known(version):
+        table = fact_tables()["gke-releases"]
+        unknown = table.unknown(f"'{version}'", "whether GKE has it, its features and its support are")
+        named = list(releases().without_dates)[-1]
+        if parse_version(version) > parse_version(named) and not exists:
+            choice = "compare it with `gcloud container get-server-config`, or remove version"
+        remedy = f"the newest minor in it is {named}: {choice}"
+        return gke_warning("version-unknown", "version", f"{unknown}; {remedy}")
+    if ended := end_of_support(version, channel):
+        remedy = f"upgrade the cluster to {releases().newest}" if exists else choice
+        if channel != "extended" and end_of_support(version, "extended") is None:
+            remedy = f"{remedy}; or write releaseChannel: extended, which still supports this version"
+        support = "extended support" if channel == "extended" else "standard support"
+        return gke_warning(
+            "version-unsupported", "version", f"GKE's {support} of '{version}' ended on or before {ended}; {remedy}"
+        )
+    if len(parse_version(version)) == _EXACT and not exists:
+        message = f"'{version}' is one exact patch, which GKE offers for some weeks and then refuses for new clusters"
+        return gke_warning(
+            "version-exact", "version", f'{message}; write "{gke_minor(version)}", which means its newest patch'
+        )
+    return None
+
+
+_EXACT = 4
+"""Parts of a version that names a patch and a GKE build, such as 1.34.1-gke.1829001."""

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from berth.plan.configuration import ConfigurationPlan
 from berth.plan.fleet import FleetPlan
-from berth.rules.kueue import checks, configuration, effects, gates, queues
+from berth.rules.kueue import configuration, effects, gates, queues
 from berth.rules.kueue.rule import FleetRule, KueueViolation, Rule, find_violations
 from berth.versions.gates import kueue_gates
 
 OBJECT_RULES: Final[Mapping[str, tuple[Rule[Any], ...]]] = {
-    "provisioning config": checks.PROVISIONING_CONFIGS,
-    "admission check": checks.ADMISSION_CHECKS,
+    "provisioning config": queues.PROVISIONING_CONFIGS,
+    "admission check": queues.ADMISSION_CHECKS,
     "cohort": queues.COHORTS,
     "cluster queue": queues.CLUSTER_QUEUES,
     "configuration": configuration.RULES,
@@ -38,9 +38,9 @@ def fleet_violations(fleet: FleetPlan, *, complete: bool = True) -> Iterator[Kue
     omitted for another fault.
     """
     for config in fleet.provisioning_configs:
-        yield from find_violations(checks.PROVISIONING_CONFIGS, ("provisioning config", config.name), config)
+        yield from find_violations(queues.PROVISIONING_CONFIGS, ("provisioning config", config.name), config)
     for check in fleet.admission_checks:
-        yield from find_violations(checks.ADMISSION_CHECKS, ("admission check", check.name), check)
+        yield from find_violations(queues.ADMISSION_CHECKS, ("admission check", check.name), check)
     for cohort in fleet.cohorts:
         yield from find_violations(queues.COHORTS, ("cohort", cohort.name), cohort)
     for queue in fleet.cluster_queues:

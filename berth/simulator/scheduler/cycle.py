@@ -11,11 +11,11 @@ from msgspec import Struct, field
 
 from berth.simulator.scheduler.fair_sharing import Contender, Tournament
 from berth.simulator.scheduler.flavor_assignment import AssignmentOutcome
-from berth.simulator.scheduler.lasting_shortage import has_lasting_shortage
 from berth.simulator.scheduler.model import ANY, SchedulerSetup
 from berth.simulator.scheduler.nomination import Entry, Nominator, search_start
 from berth.simulator.scheduler.pending_line import TakingTurns
 from berth.simulator.scheduler.quota import QuotaState, add_usage, remove_usage
+from berth.simulator.scheduler.resting import has_lasting_shortage
 from berth.simulator.scheduler.state import SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
 from berth.simulator.scheduler.victims import Victim

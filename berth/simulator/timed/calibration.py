@@ -15,9 +15,8 @@ from msgspec import Struct
 
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.timed.futures import History, Moment, StartForecast, forecast_starts
-from berth.simulator.timed.live_jobs import Hold, LiveJob, Observer, Stint
 from berth.simulator.timed.timed_run import run_trace
-from berth.simulator.timed.trace import TimedJob, Timing
+from berth.simulator.timed.trace import Hold, LiveJob, Observer, Stint, TimedJob, Timing
 
 SHORT = 600
 """Jobs that wait no longer are not forecast: an error of a minute is much of them, and matters to nobody."""

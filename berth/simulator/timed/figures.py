@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from berth.simulator.local_usage import SimulatedClock
 from berth.simulator.scheduler.build_queues import build_queues
 from berth.simulator.scheduler.model import FlavorResource, Job, SchedulerSetup
-from berth.simulator.timed.live_jobs import LiveJob, Stint
+from berth.simulator.timed.trace import LiveJob, Stint
 
 
 class QueueFigures(Struct):

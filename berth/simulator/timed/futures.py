@@ -18,9 +18,8 @@ from msgspec.structs import replace
 
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.timed.figures import job_size, percentile, size_class
-from berth.simulator.timed.live_jobs import Hold, LiveJob, Observer, RunStart
 from berth.simulator.timed.timed_run import run_trace
-from berth.simulator.timed.trace import TimedJob, Timing
+from berth.simulator.timed.trace import Hold, LiveJob, Observer, RunStart, TimedJob, Timing
 
 _DAY = 86_400
 _ENOUGH = 30

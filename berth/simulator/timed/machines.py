@@ -9,8 +9,7 @@ from __future__ import annotations
 import random
 
 from berth.simulator.scheduler.model import FlavorResource
-from berth.simulator.timed.live_jobs import LiveJob
-from berth.simulator.timed.trace import Outages
+from berth.simulator.timed.trace import LiveJob, Outages
 
 EVICTION_SECONDS = 300
 """Pods leave a node that does not answer after this time (Kubernetes: taint-based eviction, its default)."""

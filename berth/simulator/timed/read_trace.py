@@ -15,8 +15,7 @@ from berth.jobs.values import read_time
 from berth.simulator.arrivals import MAX_LISTED, without_excluded
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import Job
-from berth.simulator.timed.durations import parse_duration
-from berth.simulator.timed.trace import TimedJob
+from berth.simulator.timed.trace import TimedJob, parse_duration
 
 MAX_TRACE_BYTES = 64 << 20
 MAX_JOBS = 250_000
@@ -81,7 +80,7 @@ class TraceReader:
                 return
             for row in rows:
                 self._line = rows.line_num
-                if not row or not any(cell.strip() for cell in row):
+                if not any(cell.strip() for cell in row):
                     continue
                 if len(row) != len(head):
                     message = f"has {len(row)} values, and {len(head)} columns; write one value for each column"

@@ -19,9 +19,8 @@ from berth.simulator.timed.figures import (
     size_class,
     unit_of,
 )
-from berth.simulator.timed.live_jobs import RunEnd
 from berth.simulator.timed.timed_run import run_trace
-from berth.simulator.timed.trace import TimedJob, Timing
+from berth.simulator.timed.trace import RunEnd, TimedJob, Timing
 
 PARTS = 48
 """Number of equal parts of the period in which use and waiting are drawn."""

@@ -14,9 +14,8 @@ from berth.simulator.scheduler.events import JobEvent, JobEventKind
 from berth.simulator.scheduler.model import SchedulerSetup
 from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.scheduler.state import JobState
-from berth.simulator.timed.live_jobs import LiveJob, Observer, RunEnd, RunStart, Stint
 from berth.simulator.timed.machines import EVICTION_SECONDS, NODE_FAILED, MachinesInRun
-from berth.simulator.timed.trace import TimedJob, Timing
+from berth.simulator.timed.trace import LiveJob, Observer, RunEnd, RunStart, Stint, TimedJob, Timing
 
 _BACKOFF_SECONDS = 60
 _MAX_BACKOFF_SECONDS = 3600

@@ -27,8 +27,7 @@ from berth.cli import app, drain
 from berth.cli.adopt.answer import adopt_inventory
 from berth.manifests.fleet import all_manifests
 from berth.nodes import fleet_nodes
-from berth.plan.existing import ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingGkeClusterPlan, FleetPlan
 from berth.plan.gke import CHECKPOINT_DRIVER, ClusterPlan, NodePoolPlan
 from berth.yaml_loader import LOADER
 from tests.gke_answers import files

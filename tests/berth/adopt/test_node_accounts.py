@@ -11,8 +11,7 @@ from berth.adopt.first_update import first_update_changes
 from berth.adopt.inventory import read_inventory
 from berth.adopt.stack_file import AdoptedFleet
 from berth.cli.adopt.answer import adopt_inventory
-from berth.plan.existing import ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingGkeClusterPlan, FleetPlan
 from berth.workloads.node_identity import node_account
 from tests.gke_answers import files
 from tests.stack_files import plan

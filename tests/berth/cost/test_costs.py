@@ -21,7 +21,7 @@ from berth.cost import text as cost_text
 from berth.cost.fleet import CostTotal, FleetCost, MachineCost, fleet_cost
 from berth.cost.prices import Prices, read_prices
 from berth.evaluate import evaluate_stack
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from tests.small_fleets import fleet_with
 from tests.small_fleets import plan as small_plan
 from tests.stack_files import GKE_STACKS, ROOT, every_stack, plan, plan_json

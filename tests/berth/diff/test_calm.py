@@ -93,6 +93,11 @@ def test_every_harmless_kind_has_a_reason_and_an_edit_of_the_table() -> None:
         ("dev", {"kueue.waitForPodsReady": {"timeout": "1s"}}, "waitForPodsReady.timeout 3600s → 1s"),
         ("dev", {"kueue.version": "0.15.0"}, "version 0.19.2 → 0.15.0"),
         ("dev", {"pools.v5e.slices": {"min": 0, "max": 3}}, "nodes 6 → 0–6"),
+        (
+            "batch-platform",
+            {"clusterQueues.dws-cluster-queue.teams": ["team-a"]},
+            "LocalQueue team-b/dws-local-queue is DELETED",
+        ),
     ],
 )
 def test_what_was_hidden_is_in_the_headline(stack: str, edits: dict[str, Any], phrase: str) -> None:

@@ -17,9 +17,7 @@ from berth.diff.guard.preview import GuardReport
 from berth.diff.guard.preview_file import read_preview
 from berth.diff.renames import former_worker_names
 from berth.manifests.fleet import all_manifests
-from berth.plan.allowances import AllowancesPlan
-from berth.plan.existing import cluster_identifier
-from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.plan.fleet import AllowancesPlan, FleetPlan, WorkerPlan, cluster_identifier
 from berth.plan.gke import AuthorizedNetwork, ClusterPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 from tests.berth.diff.edits.edited import MANAGED

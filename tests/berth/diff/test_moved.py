@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from berth.backends.interface import compare
 from berth.diff.changes import Changes
 from berth.diff.headline import headline
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingClusterPlan, FleetPlan
 from tests.small_fleets import fleet_with
 from tests.small_fleets import plan as small_plan
 from tests.stack_files import plan

@@ -10,8 +10,7 @@ from berth.backends.interface import compare
 from berth.diff.guard import text
 from berth.diff.headline import headline
 from berth.diff.text import describe_effect
-from berth.plan.existing import ExistingGkeClusterPlan
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import ExistingGkeClusterPlan, FleetPlan
 from berth.rules.gke.node_accounts import account_contradictions
 from tests.small_fleets import plan as plan_of
 from tests.stack_files import fleet_values

@@ -20,7 +20,7 @@ from berth.plan.admission_checks import (
     ProvisioningConfigPlan,
 )
 from berth.plan.kueue import CohortPlan
-from berth.plan.nodes import Toleration
+from berth.plan.node_settings import Toleration
 from tests.components.kueue import plans
 
 

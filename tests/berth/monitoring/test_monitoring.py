@@ -14,17 +14,18 @@ import yaml
 
 from berth.manifests import cloud_monitoring, grafana
 from berth.manifests.monitoring import monitoring_manifests, rule_groups
-from berth.monitoring.expansion import AUTO_CREATED, MAX_TEAM_PANELS, PanelValues
+from berth.monitoring.dashboards import AUTO_CREATED, MAX_TEAM_PANELS, PanelValues
 from berth.monitoring.metrics import (
     IN_CLUSTER,
     MANAGED,
+    PRICE,
+    QUEUE_INFO,
     find_metric,
     is_available,
     metrics_by_name,
     monitoring_table,
     render_query,
 )
-from berth.monitoring.recordings import PRICE, QUEUE_INFO
 from berth.plan.monitoring import BackendPlan, DashboardPlan, MonitoringPlan, PanelPlan, SectionPlan
 from tests.berth.monitoring.promql import Selection, labels_of_result, selections
 from tests.small_fleets import fleet_of_pools, fleet_with, problems, run_planner

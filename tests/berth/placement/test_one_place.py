@@ -25,12 +25,11 @@ DECIDING = {
 """Facts of pods that decide about placement."""
 READERS = {
     "berth/lint/dws.py": "queued machines have one shape, and are made for requests alone",
-    "berth/lint/job_pods.py": "pods of one group are counted together",
+    "berth/lint/fleet.py": "pods of one group are counted together",
     "berth/lint/machines.py": "the message for a selector that no flavor has",
     "berth/lint/around_pods/rollouts.py": "counts like the quota: the pods that a rollout adds",
     "berth/lint/placement.py": "advice: what keeps slices and placement groups together",
-    "berth/lint/queue_policies.py": "mirrors the policy berth-machines",
-    "berth/lint/pod_security.py": "mirrors the policies of the namespace",
+    "berth/lint/queue_policies.py": "mirrors the policies of the namespace",
     "berth/lint/unqueued.py": "the tolerations that GKE adds to pods that use a ProvisioningRequest",
     "berth/simulator/occupancy.py": "equal pods are looked up once",
     "berth/simulator/scheduler/model.py": "jobs with equal facts are scheduled alike",
@@ -62,7 +61,7 @@ FIELD_READERS = {
     "berth/lint/dws.py": "the place of a message",
     "berth/lint/placement.py": "whose account pods on the network of their node use",
     "berth/lint/pod_rules.py": "the API server refuses an overhead without a RuntimeClass",
-    "berth/lint/pod_security.py": "mirrors the policies of the namespace",
+    "berth/lint/queue_policies.py": "mirrors the policies of the namespace",
 }
 """Modules that ask the facts of a template for a field that decides about placement."""
 OTHER_REQUESTS = ("berth/simulator/", "berth/cli/", "berth/team_stack.py")

@@ -29,7 +29,7 @@ from berth.placement.reasons import AssignedPods
 from berth.placement.room import ALL_RULES, Demand, most_pods
 from berth.placement.scheduler import unplaceable_reasons
 from berth.placement.topology import Leaf, assign_topology, topology_leaves
-from berth.plan.nodes import Bounds, Taint, Toleration
+from berth.plan.node_settings import Bounds, Taint, Toleration
 
 BLOCK, HOST = "cloud.google.com/gce-topology-block", "kubernetes.io/hostname"
 ZONE, POOL = "topology.kubernetes.io/zone", "cloud.google.com/gke-nodepool"
@@ -288,6 +288,16 @@ def test_kueue_packs_pods_on_few_nodes_of_one_domain() -> None:
     assert placed(pods(9, topology=TopologyRequest(preferred=POOL)), *pools)[1] == ""
     assert placed(pods(2, topology=TopologyRequest(required=HOST)), *pools) == ([2], "")
     assert placed(pods(13, topology=TopologyRequest(unconstrained=True)), *pools)[1] != ""
+
+
+@pytest.mark.parametrize(("count", "is_uncertain"), [(4, False), (5, True)])
+def test_pods_that_one_node_holds_are_in_one_domain_whatever_its_name(count: int, is_uncertain: bool) -> None:
+    unknown: dict[str, Any] = {"unknown_labels": {HOST: "chosen later", BLOCK: "chosen later"}}
+    classes = nodes(2, pool="p", gpus=4, **unknown), nodes(2, pool="q", gpus=1, **unknown)
+    flavor = ResourceFlavor(levels=(BLOCK, HOST))
+    together = pods(count, topology=TopologyRequest(required=BLOCK))
+    result = assign_topology([together], flavor, topology_leaves(classes, flavor))
+    assert (result.failure, result.is_uncertain) == ("", is_uncertain)
 
 
 def test_a_slice_stays_in_its_level() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from berth.plan.kueue import ClusterQueuePlan
-from berth.plan.nodes import Bounds, Taint
+from berth.plan.node_settings import Bounds, Taint
 from berth.plan.teams import TeamPlan
 from tests.small_fleets import GI, flavor, own_cluster, pool, queue, quota, team
 from tests.stack_files import fleet_values, plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from berth.catalog import QuotaMetric, quota_table
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.quota.answers import Answers, QuotaLimit
 from berth.quota.compare import QuotaComparison, compare_with_limits
 from berth.quota.required import QuotaNeed, RequiredQuota

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.report.mermaid import tree_mermaid
-from berth.report.svg import PlacedBox, place_boxes, tree_svg
+from berth.report.svg import PlacedBox, place_boxes, tree_mermaid, tree_svg
 from berth.report.tree import BoxQuota, TreeBox, quota_tree_boxes
 from tests.stack_files import ALL_STACKS, GKE_STACKS, assert_golden, every_stack, plan, plan_json
 

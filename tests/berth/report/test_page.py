@@ -28,7 +28,7 @@ from berth.report.bars import flavor_charts
 from berth.report.page import render_page
 from berth.report.preemption_matrix import MAX_QUEUES, preemption_matrices
 from berth.report.timeline import JobLane, LaneState, StateSpan, Timeline
-from berth.simulator import as_json
+from berth.simulator.compare import run_to_json
 from berth.simulator.story import JobStatus
 from berth.simulator.text import status_text
 from tests.berth.report.test_graph import berth
@@ -376,7 +376,7 @@ def test_a_page_shows_admitted_jobs_and_their_steps(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.yaml"
     jobs.write_text(SCENARIO.replace("stack: dev\n", ""), encoding="utf-8")
     answer = simulate_arguments([str(GKE_STACKS["dev"]), str(jobs)], (), ROOT)
-    document = as_json.run_to_json(answer.stories[0])
+    document = run_to_json(answer.stories[0])
     done = berth("report", str(GKE_STACKS["dev"]), "--jobs", str(jobs))
     assert done.exit_code == 0
     read = Read(done.stdout)

@@ -11,7 +11,7 @@ from berth.diagnostics import Problems
 from berth.jobs.files import ManifestDocument, read_documents
 from berth.jobs.pod_set import NodeSelectorRequirement
 from berth.jobs.quantities import format_quantity, parse_quantity
-from berth.plan.nodes import Toleration
+from berth.plan.node_settings import Toleration
 from berth.simulator.arrivals import Arrival, read_arrivals
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import SchedulerSetup

@@ -20,9 +20,8 @@ from berth.cli.admit import forecast
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.timed.calibration import FEWEST, Calibration, PastForecast, calibrate
 from berth.simulator.timed.futures import History, Moment, RunTimes, StartForecast, forecast_starts
-from berth.simulator.timed.live_jobs import Hold, LiveJob, RunStart, Stint
 from berth.simulator.timed.timed_run import run_trace
-from berth.simulator.timed.trace import TimedJob, Timing
+from berth.simulator.timed.trace import Hold, LiveJob, RunStart, Stint, TimedJob, Timing
 from tests.berth.simulator.setups import GPU, queue
 from tests.berth.simulator.test_admit import printed, workload
 from tests.berth.simulator.test_timed import Recorder, random_jobs, timed
@@ -231,6 +230,14 @@ def test_the_middle_is_within_the_interval(wait: int) -> None:
 def test_too_few_trials_change_nothing() -> None:
     past = StartForecast(median=1000, low=500, high=2000, started=1.0)
     assert Calibration((PastForecast(past, 9000),) * (FEWEST - 1), 1).correct(past, HORIZON) == past
+
+
+def test_a_wait_is_within_if_the_trials_before_it_gave_its_interval() -> None:
+    """After trials that waited as long as was said, longer and shorter waits are outside, and the next ones inside."""
+    past = StartForecast(median=1000, low=500, high=2000, started=1.0)
+    trials = tuple(PastForecast(past, wait) for wait in (*[1000] * FEWEST, 1000, 9000, 9000, 1000, 100, 100))
+    assert Calibration(trials, len(trials)).count_within(HORIZON) == (4, 6)
+    assert Calibration(trials[:FEWEST], FEWEST).count_within(HORIZON) == (0, 0)
 
 
 def test_forecasts_of_a_crowded_month_hold_what_they_promise() -> None:

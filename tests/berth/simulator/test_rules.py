@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from berth.jobs.pod_set import PodSet
-from berth.plan.nodes import Taint, Toleration
+from berth.plan.node_settings import Taint, Toleration
 from berth.simulator.scheduler.events import JobEvent
 from berth.simulator.scheduler.model import (
     ClusterQueue,

@@ -18,14 +18,12 @@ from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.fair_sharing import FAIR_STRATEGIES
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.scheduler.simulate import Simulator
-from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.figures import Accountant, averages, percentile, size_class
 from berth.simulator.timed.generator import generate_trace
-from berth.simulator.timed.live_jobs import LiveJob, RunEnd, Stint
 from berth.simulator.timed.read_trace import TraceReader
 from berth.simulator.timed.summary import simulate_trace
 from berth.simulator.timed.timed_run import run_trace
-from berth.simulator.timed.trace import TimedJob, Timing
+from berth.simulator.timed.trace import LiveJob, RunEnd, Stint, TimedJob, Timing, parse_duration
 from tests.berth.simulator.setups import ANY, GPU, LOWER_PRIORITY, cohort, queue, quota
 from tests.stack_files import ROOT
 
@@ -284,6 +282,15 @@ def test_csv_and_json_lines_are_read_alike() -> None:
     assert jobs == TraceReader(FLEET, "t").read(json_text)
     assert [(job.submitted, job.seconds, job.job.name) for job in jobs] == [(0, 60, "x"), (2, 9, "line-3")]
     assert jobs[0].job.pod_sets[0].requests == {"x.com/gpu": 2, "cpu": 500}
+
+
+def test_rows_without_a_value_are_no_jobs() -> None:
+    """As spreadsheets write them, between the jobs and below them."""
+    head, first, last = "submitted,seconds,queue,x.com/gpu", "5,1m,a,2", "7,9,b,1"
+    reader = TraceReader(FLEET, "t")
+    jobs = reader.read(f"{head}\n{first}\n{last}\n".replace("\n", "\n , ,,\n\n,\n"))
+    assert reader.problems.entries == []
+    assert [(job.submitted, job.job.name) for job in jobs] == [(0, "line-5"), (2, "line-9")]
 
 
 def test_the_summary_adds_up() -> None:

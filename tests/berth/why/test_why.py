@@ -17,7 +17,7 @@ from berth.jobs.files import ManifestDocument
 from berth.simulator.fleet import build_simulated_fleet
 from berth.simulator.live import read_cluster_state
 from berth.simulator.scheduler.simulate import Simulator
-from berth.why.forecast import forecast
+from berth.why.until import forecast
 from tests.kueue_workloads import workload_object
 from tests.stack_files import ROOT
 

@@ -16,7 +16,7 @@ from berth.evaluate import evaluate_config
 from berth.jobs.files import ManifestDocument
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.workloads.acceptance import acceptance_trials, missing_image
 from berth.yaml_loader import load_table
 from tests.stack_files import ALL_STACKS, ROOT, every_stack, plan

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, AckOnePlan, MemberPlan, PropagationPlan, QuotaNodePlan
 from berth.plan.kueue import PriorityPlan
-from berth.plan.nodes import Bounds, Taint
+from berth.plan.node_settings import Bounds, Taint
 from tests.engine import Run, both_modes, broken_rules, run, using
 
 with warnings.catch_warnings():

@@ -15,11 +15,11 @@ from berth.plan.node_settings import (
     AcceleratorNetworksPlan,
     AcceleratorSubnetPlan,
     AcceleratorVpcPlan,
+    Bounds,
     NodeInterfacePlan,
     NodeNetworkPlan,
     PlacementPlan,
 )
-from berth.plan.nodes import Bounds
 from berth.spec.machines.node_system import HugepagesSpec, KubeletSpec, NodeSystemSpec, SurgeSpec
 from berth.spec.machines.pools import GpuSharingSpec, LocalSsdSpec, NodeSettings
 from tests.components.gke.plans import L4, SLICE

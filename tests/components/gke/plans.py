@@ -18,8 +18,7 @@ from berth.plan.gke import (
     ResourceLimit,
     ServiceAccountPlan,
 )
-from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
-from berth.plan.nodes import Bounds, Taint
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE, Bounds, Taint
 from berth.spec.cluster import ClusterSettings
 from berth.spec.machines.pools import NodeSettings
 from tests.engine import PROJECT

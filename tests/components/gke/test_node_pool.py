@@ -10,8 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from berth.plan.gke import NodePoolPlan
-from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE, Bounds
 from berth.spec.machines.node_system import SurgeSpec
 from components.gke.node_pool import NodePool
 from components.gke.reservation import Reservation

@@ -28,7 +28,7 @@ from berth.plan.kueue import (
     ResourceGroupPlan,
     TopologyPlan,
 )
-from berth.plan.nodes import Bounds, Toleration
+from berth.plan.node_settings import Bounds, Toleration
 from berth.plan.teams import EgressPlan, IdentityPlan, IsolationPlan, NamespacePlan, SecretPlan, TeamPlan
 
 GI = 2**30

@@ -21,8 +21,7 @@ from berth.manifests.serving.webhooks import is_patch, without_patch
 from berth.manifests.worker_access import kubeconfig_secret
 from berth.names import TEAM_LABEL
 from berth.plan.ack import AckFleetPlan
-from berth.plan.existing import cluster_identifier
-from berth.plan.fleet import FleetPlan
+from berth.plan.fleet import FleetPlan, cluster_identifier
 from berth.registration import Reference, Registration, provider_inputs
 from berth.resource import IN_WORKER, FleetResource, ResourceKind
 from components.kubernetes import type_token

@@ -16,7 +16,7 @@ from berth.diff.provider_inputs.effects import UpdateEffect, effect_of_input, in
 from berth.engine import RecordedResource
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from tests.berth.diff.edits.engine_changes import changed_inputs
 from tests.berth.diff.edits.enumerated import enumerated
 

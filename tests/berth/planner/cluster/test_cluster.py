@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from berth.names import is_gke_name, is_service_account_id
 from berth.plan.gke import AuthorizedNetwork, ClusterPlan, NodePoolPlan, ResourceLimit
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from tests.small_fleets import REMOVED, faults, fleet_with, own_cluster, own_network, plan, run_planner
 
 ZONES = ["us-central1-c", "us-central1-a", "us-central1-b"]

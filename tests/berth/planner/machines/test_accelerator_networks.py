@@ -19,8 +19,7 @@ from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import NodePoolPlan
 from berth.plan.installers import RDMA_ARM64_IMAGE, RDMA_IMAGE
-from berth.plan.node_settings import SURGE_ONE, NodeNetworkPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import SURGE_ONE, Bounds, NodeNetworkPlan
 from berth.spec.machines.pools import LocalSsdSpec
 from stacks.platform import build_platform
 from tests.engine import PREFIXED_TYPES, Run, both_modes, broken_rules, run

@@ -9,7 +9,7 @@ import pytest
 from berth.plan.admission_checks import RetryPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import NodePoolPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.planner import plan_fleet
 from berth.spec.parse import parse_fleet
 

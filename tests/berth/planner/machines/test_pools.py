@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from berth.names import is_gke_name
 from berth.plan.gke import NodePoolPlan
-from berth.plan.nodes import Bounds, Taint
+from berth.plan.node_settings import Bounds, Taint
 from tests.small_fleets import (
     REMOVED,
     ZONE,

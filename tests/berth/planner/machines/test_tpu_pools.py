@@ -12,7 +12,7 @@ import pytest
 from berth import catalog
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import NodePoolPlan
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from tests.small_fleets import ZONE, fleet_of_pools, fleet_with
 from tests.small_fleets import plan as small_plan
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import FlavorPlan
-from berth.plan.nodes import Bounds, Taint, Toleration
+from berth.plan.node_settings import Bounds, Taint, Toleration
 from tests.small_fleets import ZONE, faults, flavor, fleet_of_pools, message, plan, run_planner
 
 V5E: dict[str, Any] = {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 2, "zone": ZONE}

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from berth import catalog
 from berth.catalog import Machine
 from berth.diagnostics import Severity
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.rules.gke.capacity import pool_violations
 from berth.rules.gke.pool_request import ClusterFeatures, PoolRequest, ReservationRequest
 from berth.spec.machines.pools import GpuSharingSpec, LocalSsdSpec, NodeSettings

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from berth.diagnostics import Severity
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.rules.gke.capacity import can_auto_repair, capacity_notes, pool_violations
 from berth.spec.machines.node_system import SurgeSpec
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, ephemeral_ssds, message, pool

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from berth import catalog
-from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE, Bounds
 from berth.rules.gke.placement import Placement, WorkloadPolicyRequest, domain_surge, placement
 from berth.spec.machines.node_system import SurgeSpec
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, message, pool

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from berth import catalog
 from berth.diagnostics import Severity
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.rules.gke.capacity import capacity_notes, pool_violations
 from berth.rules.gke.networks import network_needs
 from berth.rules.gke.placement import placement

@@ -8,8 +8,7 @@ import pytest
 
 from berth.catalog import compare_version, parse_version, releases, supported_minor
 from berth.clock import on_day
-from berth.rules.gke.releases import release_violation
-from berth.rules.gke.versions import features
+from berth.rules.gke.versions import features, release_violation
 
 
 def codes(version: str, channel: str = "regular") -> list[str]:

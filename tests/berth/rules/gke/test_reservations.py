@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.diagnostics import Severity
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import Bounds
 from berth.rules.gke.pool_request import ReservationRequest
 from berth.rules.gke.reservations import (
     AFFINITY_KEY,

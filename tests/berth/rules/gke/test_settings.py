@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
-from berth.plan.nodes import Bounds
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE, Bounds
 from berth.rules.gke.reservations import ReservationAffinity
 from berth.rules.gke.settings import (
     NodePoolSettings,
