@@ -33,7 +33,7 @@ class AsMeant(Struct, frozen=True):
     """The `fleet` with the keys that were meant, and without those that mean nothing or have a value that is none.
 
     `renamed` has the path of each key that was meant → the key as it is written, `omitted` the paths of keys without a
-    value, and `entries` what was set aside for them; None stands for all. `mended` are the paths of the faults that
+    value, and `entries` what was set aside for them; None stands for all. `corrected` are the paths of the faults that
     this fleet no longer has.
     """
 
@@ -41,7 +41,7 @@ class AsMeant(Struct, frozen=True):
     renamed: Mapping[FieldPath, str]
     omitted: frozenset[FieldPath]
     entries: frozenset[FieldPath] | None
-    mended: frozenset[FieldPath]
+    corrected: frozenset[FieldPath]
 
     def more_faults(self, found: Iterable[Problem], reported: Iterable[Problem]) -> tuple[Problem, ...]:
         """Return the faults `found` of this fleet that are in the entries and not `reported` of the written one.
@@ -69,7 +69,7 @@ def as_meant(fleet: object, problems: Iterable[Problem], *, by_entry: bool = Fal
 
     A key that other tools have, or that belongs below another one, stays: what it says may be all that the rest lacks.
     """
-    renamed, omitted, entries, mended = dict[FieldPath, str](), set[FieldPath](), set[FieldPath](), set[FieldPath]()
+    renamed, omitted, entries, corrected = dict[FieldPath, str](), set[FieldPath](), set[FieldPath](), set[FieldPath]()
     for problem in problems:
         if problem.severity != Severity.FAULT or (change := _change(problem)) is None:
             continue
@@ -80,7 +80,7 @@ def as_meant(fleet: object, problems: Iterable[Problem], *, by_entry: bool = Fal
         if changed is None:
             continue
         fleet = changed
-        mended.add(problem.path)
+        corrected.add(problem.path)
         entries |= {_entry(path), _entry(path if key is None else (*path[:-1], key))}
         if key is not None:
             renamed[*path[:-1], key] = str(path[-1])
@@ -91,7 +91,7 @@ def as_meant(fleet: object, problems: Iterable[Problem], *, by_entry: bool = Fal
         renamed,
         frozenset(omitted),
         frozenset(entries) if by_entry else None,
-        frozenset(mended),
+        frozenset(corrected),
     )
 
 

@@ -71,9 +71,9 @@ def finds_every_fault(plan: F) -> F:
         left_out = {each.path[0]: None for each in known_problems if each.code in _UNREAD}
         meant = as_meant({**left_out, **arguments}, unread)
         missing = any(each.code == "missing-key" for each in known_problems)  # perhaps what the plan does not need
-        if not meant.mended and not missing:
+        if not meant.corrected and not missing:
             return part
-        others = [each for each in known_problems if each.code != "missing-key" and each.path not in meant.mended]
+        others = [each for each in known_problems if each.code != "missing-key" and each.path not in meant.corrected]
         known = {key: value for key, value in meant.fleet.items() if value is not None}
         again = plan(name, known, others, **options)
         return replace(part, problems=(*part.problems, *meant.more_faults(again.problems, part.problems)))
