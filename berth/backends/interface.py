@@ -13,8 +13,7 @@ from berth.loader import StackFile
 from berth.plan.kueue import FlavorPlan
 
 if TYPE_CHECKING:  # a verb loads what its own functions need
-    from berth.cli.init.example import ExampleStack
-    from berth.cli.init.options import InitAnswers, InitOption
+    from berth.cli.init.example import ExampleStack, InitAnswers, InitOption
     from berth.cost.fleet import FleetCost
     from berth.diff.changes import Changes, DependentChange
     from berth.diff.guard.preview import GuardReport
@@ -142,8 +141,8 @@ def check_preview(
 
     `running` are the accelerators of each flavor that admitted jobs hold, where that is known.
     """
+    from berth.diff.guard.capacity import guarding_what_runs
     from berth.diff.guard.preview import find_losses
-    from berth.diff.guard.running import guarding_what_runs
 
     rules = guarding_what_runs(backend_of(plan).preview_rules(plan), plan, running or {})
     return find_losses(preview, rules, config)

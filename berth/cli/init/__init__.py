@@ -12,8 +12,7 @@ import typer
 from berth.cli.arguments import exit_with_error, exit_with_problems, print_problems, writable_project_folder
 from berth.cli.init import stack_file as verb
 from berth.cli.init.base import base_error, split_text, write_new
-from berth.cli.init.example import ExampleError, ExampleStack, load_example
-from berth.cli.init.options import VALUE, InitAnswers, InitOption
+from berth.cli.init.example import VALUE, ExampleError, ExampleStack, InitAnswers, InitOption, load_example
 from berth.diagnostics import join_words
 from berth.diagnostics.listing import count_problems
 from berth.evaluate import Evaluation

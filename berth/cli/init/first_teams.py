@@ -156,8 +156,7 @@ def flavor_share(evaluation: Evaluation, flavor: FlavorPlan, teams: int) -> Team
 
 def _flavors_in_file_order(evaluation: Evaluation) -> list[FlavorPlan]:
     """Return the flavors with a guarantee, in the order of their pools in the file."""
-    assert evaluation.file is not None
-    fleet = cast("Mapping[str, Any]", evaluation.file.fleet)
+    fleet = cast("Mapping[str, Any]", evaluation.loaded.fleet)
     sections = [fleet, *cast("Mapping[str, Any]", fleet.get("workers") or {}).values()]
     pools = [pool for part in sections for pool in cast("Mapping[str, object]", part.get("pools") or {})]
     order = {pool: index for index, pool in reversed([*enumerate(pools)])}

@@ -29,8 +29,7 @@ def kept_entries(example: ExampleStack, teams: Sequence[str]) -> dict[str, dict[
 
     Teams of an example stand for those of a reader; a team of a stack with another name has rights of its own.
     """
-    assert example.evaluation.file is not None
-    written = example.evaluation.file.written
+    written = example.evaluation.loaded.written
     fleet = cast("Mapping[str, Any]", example.value_at() if written is None else written)
     entries = cast("Mapping[str, Mapping[str, Any]]", fleet.get("teams") or {})
     kept: dict[str, dict[str, Any]] = {}

@@ -83,7 +83,7 @@ def _print_acceptance(stack: str, team: str | None, queue: str | None, *, as_jso
     if evaluation.fleet_plan is None:
         raise typer.BadParameter(f"'{evaluation.stack}' has no pools; write the stack of the platform")
     from berth.cli.workload import generate as verb
-    from berth.cli.workload.acceptance import acceptance_jobs
+    from berth.cli.workload.generate import acceptance_jobs
 
     jobs = acceptance_jobs(evaluation, evaluation.fleet_plan, team, queue)
     if as_json:

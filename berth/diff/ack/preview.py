@@ -8,13 +8,13 @@ from typing import Any
 
 from berth.alibaba.fleet import alibaba_resources
 from berth.diff.ack.resources import PROTECTED_BY_TYPE_ON_ACK, PROTECTED_ON_ACK
+from berth.diff.changes import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.guard.allowances import GuardedAction, allowance_reason
 from berth.diff.guard.changes import GuardedChange
+from berth.diff.guard.classify import guarded_updates, updated_resources
 from berth.diff.guard.guarantees import lost_guarantee, quota_number, vanished_guarantees
 from berth.diff.guard.preview_rules import Expected, PreviewRules, connections
 from berth.diff.guard.preview_steps import PreviewStep, is_hidden
-from berth.diff.guard.updates import guarded_updates, updated_resources
-from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.manifests.ack import ack_manifests
 from berth.manifests.releases import kubernetes_provider
