@@ -77,7 +77,7 @@ def test_shared_parts_of_objects_are_written_once(managed: FleetPlan, monkeypatc
         return write(mapping)
 
     write = output._text
-    monkeypatch.setattr(documents, "_text", counted)
+    monkeypatch.setattr(output, "_text", counted)
     for cache in (output._scalar, output._header, output._list):
         cache.cache_clear()
     output.write_objects(managed, out := io.StringIO())

@@ -1,9 +1,9 @@
 """Parser for the output of `pulumi preview --json`: one object, or a stream of events.
 
-The object has `steps`, `diagnostics`, `changeSummary` and the stack's `config`. The stream, which the engine prints with
-PULUMI_ENABLE_STREAMING_JSON_PREVIEW, has an event with a number (`sequence`) on each line; the list of events is closed.
-What cannot be understood is refused or becomes a doubt, because a step or an event that is passed over might be a
-deletion. Source: recordings of Pulumi 3.27, 3.190 and 3.260, and the engine's `pkg/display/json.go` and
+The object has `steps`, `diagnostics`, `changeSummary` and the stack's `config`. The stream, which the engine prints
+with PULUMI_ENABLE_STREAMING_JSON_PREVIEW, has an event with a number (`sequence`) on each line; the list of events is
+closed. What cannot be understood is refused or becomes a doubt, because a step or an event that is passed over might be
+a deletion. Source: recordings of Pulumi 3.27, 3.190 and 3.260, and the engine's `pkg/display/json.go` and
 `sdk/go/common/apitype/events.go` of 3.260.
 """
 
