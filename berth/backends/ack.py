@@ -86,7 +86,7 @@ class AckBackend(FleetBackend[AckFleetPlan]):
 
     def preview_rules(self, plan: AckFleetPlan) -> PreviewRules:
         """Return what the guard has to know of the fleet."""
-        from berth.diff.ack.preview import ack_rules
+        from berth.diff.ack.compare import ack_rules
 
         return ack_rules(plan)
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:  # a verb loads what its own functions need
     from berth.cost.fleet import FleetCost
     from berth.diff.changes import Changes, DependentChange
     from berth.diff.guard.preview import GuardReport
-    from berth.diff.guard.preview_rules import PreviewRules
-    from berth.diff.guard.preview_steps import EnginePreview
+    from berth.diff.guard.preview_steps import EnginePreview, PreviewRules
     from berth.document import Block
     from berth.engine import References
     from berth.report.tree import TreeBox

@@ -21,8 +21,7 @@ from berth.cli.init.example import (
     placeholder_options,
     value_error,
 )
-from berth.cli.init.first_teams import remainder_notes, teams_text
-from berth.cli.init.kept_teams import is_example, kept_entries
+from berth.cli.init.first_teams import is_example, kept_entries, remainder_notes, teams_text
 from berth.cli.init.places import place_options, placeholder_lines, with_place_values, with_place_words
 from berth.cli.init.team_roles import has_roles, role_shares, roles_text, with_team_roles
 from berth.diagnostics.acceptance import ACCEPTED_WARNINGS

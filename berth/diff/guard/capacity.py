@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from berth.diff.guard.allowances import PROTECTED_ON_GKE, GuardedAction
 from berth.diff.guard.changes import GuardedChange, worker_plan
-from berth.diff.guard.preview_rules import PreviewRules
-from berth.diff.guard.preview_steps import PreviewStep
+from berth.diff.guard.preview_steps import PreviewRules, PreviewStep
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.resource import IN_WORKER, ResourceKind
 

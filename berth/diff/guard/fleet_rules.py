@@ -16,8 +16,7 @@ from berth.diff.guard.classify import (
     worker_allowances,
 )
 from berth.diff.guard.guarantees import guarantees_lost_in_preview
-from berth.diff.guard.preview_rules import Expected, PreviewRules, connections
-from berth.diff.guard.preview_steps import HIDDEN, PreviewStep
+from berth.diff.guard.preview_steps import HIDDEN, Expected, PreviewRules, PreviewStep, connections
 from berth.diff.renames import BEFORE
 from berth.google.fleet import google_resources
 from berth.manifests.fleet import all_manifests

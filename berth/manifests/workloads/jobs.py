@@ -10,8 +10,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from berth.manifests.workloads.metadata import Manifest, optional, queued_object, unqueued_object
-from berth.manifests.workloads.pods import channel_template, pod_template
+from berth.manifests.workloads.pods import (
+    Manifest,
+    channel_template,
+    optional,
+    pod_template,
+    queued_object,
+    unqueued_object,
+)
 from berth.manifests.workloads.values import as_mapping
 from berth.names import TEAM_LABEL
 from berth.plan.workloads import (

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from berth.manifests.workloads.metadata import Manifest, optional, queued_object
-from berth.manifests.workloads.pods import pod_template
+from berth.manifests.workloads.pods import Manifest, optional, pod_template, queued_object
 from berth.plan.workloads import MPIJobPlan, PyTorchJobPlan, RayPlan, TrainJobPlan
 
 PYTORCH_JOB_API: Final = "kubeflow.org/v1"
