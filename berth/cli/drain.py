@@ -17,7 +17,6 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.yaml_loader import load_yaml
 
-FLEET_KEY = "berth:fleet"
 Entries = Mapping[str, Any]
 _REWRITTEN = ("base", "without", "teamFiles", "teamDefaults", "teams", "clusterQueues")
 """Sections that a drained stack file has in another form: every team is in it with its defaults, and so is the base."""
@@ -56,7 +55,7 @@ def drained_stack_file(evaluation: Evaluation) -> str:
     stack_file = cast("dict[str, Any]", load_yaml(evaluation.loaded.file.read_text(encoding="utf-8")))
     stack_file["config"] = {
         **evaluation.loaded.config,
-        FLEET_KEY: drain_fleet(cast("Entries", evaluation.loaded.fleet)),
+        "berth:fleet": drain_fleet(cast("Entries", evaluation.loaded.fleet)),
     }
     return yaml.safe_dump(stack_file, sort_keys=False, width=120, allow_unicode=True)
 

@@ -16,7 +16,6 @@ from berth.plan.workloads import PodPlan, ProvisioningRequestPlan, SubmissionPla
 Manifest = dict[str, object]
 
 QUEUE_NAME_LABEL: Final = "kueue.x-k8s.io/queue-name"
-PRIORITY_CLASS_LABEL: Final = "kueue.x-k8s.io/priority-class"
 
 
 def optional(key: str, value: object) -> Manifest:
@@ -34,7 +33,7 @@ def queued_object(
     api_version: str, kind: str, plan: SubmissionPlan, extra_annotations: dict[str, str] | None = None
 ) -> Manifest:
     """Render API version, kind and metadata of an object that Kueue queues: it reads the object's own labels."""
-    priority = {} if plan.priority is None else {PRIORITY_CLASS_LABEL: plan.priority}
+    priority = {} if plan.priority is None else {"kueue.x-k8s.io/priority-class": plan.priority}
     metadata: Manifest = {
         "name": plan.name,
         "namespace": plan.namespace,
