@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from berth.diagnostics import join_words
-from berth.diff.fields import FieldChange
-from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
+from berth.diff.changes import ChangeKind, FieldEffect, ResourceChange
+from berth.diff.fields import FieldChange, format_bounds, format_change, format_on_one_line
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
 from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, StopChange
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.rights.changes import SERVING, RightChange
 from berth.diff.settings import SettingChange
-from berth.diff.values import format_bounds, format_change, format_on_one_line
 from berth.diff.workloads import CONFIG, FilesChange, WorkloadChange
 from berth.names import to_camel
 from berth.plan.kueue import PODS

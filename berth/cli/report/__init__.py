@@ -142,7 +142,7 @@ def _timeline(simulation: SimulationResult, live: pathlib.Path | None) -> Timeli
 def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
     """Return what teams used according to metrics; print the faults and exit 1 if there are any."""
     from berth.cli.usage import answer
-    from berth.cli.usage.report_part import usage_view
+    from berth.cli.usage.tables import usage_view
 
     if evaluation.fleet_plan is None:
         raise typer.BadParameter(f"'{evaluation.stack}' is no fleet with metrics of Kueue", param_hint="--metrics")

@@ -52,14 +52,13 @@ def why_command(
     from berth.why.document import why_as_json, why_document
 
     evaluation = evaluate_or_exit(stack)
-    assert evaluation.fleet_plan is not None
     documents: list[ManifestDocument] = []
     problems: list[Problem] = []
     for file in live:
         found, faults = read_kubectl_json(file, display_path(file, project_root()))
         documents += found
         problems += faults
-    fleet = build_simulated_fleet(evaluation.fleet_plan)
+    fleet = build_simulated_fleet(evaluation.fleet)
     state, state_problems = read_cluster_state(
         [each for each in documents if is_cluster_state(each)] or documents, fleet
     )
@@ -68,7 +67,7 @@ def why_command(
     faults = [each for each in problems if each.severity == Severity.FAULT]
     if faults:
         exit_with_problems(faults)
-    cluster = SeenCluster(evaluation.fleet_plan, fleet, documents, state)
+    cluster = SeenCluster(evaluation.fleet, fleet, documents, state)
     chosen: list[LiveWorkload] = []
     for each in asked:
         matching = [workload for workload in cluster.workloads if each.matches(workload)]
