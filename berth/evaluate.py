@@ -9,6 +9,7 @@ from typing import Literal, Protocol, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.as_meant import as_meant
 from berth.backends.table import DEFAULT, TEAM_KEY, StackPlan, backend_name, load_backend
 from berth.diagnostics import FieldPath, Problem, Severity
 from berth.diagnostics.acceptance import ACCEPTED_WARNINGS, accept_warnings
@@ -88,12 +89,16 @@ class Evaluation(Struct, frozen=True):
 
 
 class PlannedStack(Struct, frozen=True):
-    """What a backend makes of a stack file: as in Evaluation, but the problems have paths instead of places."""
+    """What a backend makes of a stack file: as in Evaluation, but the problems have paths instead of places.
+
+    Parts of the file are set aside for the faults in `unread`, which are among the problems.
+    """
 
     plan: StackPlan | None
     problems: tuple[Problem, ...]
     platform_evaluation: Evaluation | None = None
     left_out: tuple[str, ...] = ()
+    unread: tuple[Problem, ...] = ()
 
 
 class StackPlanner(Protocol):
@@ -166,7 +171,8 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
         return Evaluation(stack, None, None, tuple(load_problems))
     planner = cast("StackPlanner", load_backend(backend_name(file.config_key, file.fleet)))
     planned = planner.plan_stack(file, load_problems, root)
-    problems = planned.problems + placeholder_warning(file.fleet if file.written is None else file.written, file.file)
+    problems = planned.problems + _faults_beside_unread_parts(planner, planned, file, load_problems, root)
+    problems += placeholder_warning(file.fleet if file.written is None else file.written, file.file)
     problems += tuple(team_reach_problems(cast("Mapping[str, object]", file.written or {}), file.source_map.team_files))
     problems = accept_warnings(problems, cast("Mapping[str, object]", file.fleet).get(ACCEPTED_WARNINGS))
     # A fault of the teams' defaults is there once and not for each team.
@@ -179,6 +185,17 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
         planned.platform_evaluation,
         planned.left_out,
     )
+
+
+def _faults_beside_unread_parts(
+    planner: StackPlanner, planned: PlannedStack, file: StackFile, load_problems: Sequence[Problem], root: pathlib.Path
+) -> tuple[Problem, ...]:
+    """Return what else is wrong with the entries that are set aside, as if what cannot be read in them were right."""
+    meant = as_meant(file.fleet, planned.unread)
+    if meant is None:
+        return ()
+    found = planner.plan_stack(replace(file, fleet=meant.fleet), load_problems, root).problems
+    return meant.more_faults(found, planned.problems)
 
 
 def _with_place(problem: Problem, places: SourceMap) -> Problem:

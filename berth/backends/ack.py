@@ -70,6 +70,7 @@ class AckBackend(FleetBackend[AckFleetPlan]):
             planned.plan if parsed.has_frame else None,
             parsed.problems + proved,
             left_out=tuple(map(format_path, paths)),
+            unread=parsed.problems if parsed.set_aside else (),
         )
 
     def objects(self, plan: AckFleetPlan) -> Iterable[dict[str, object]]:

@@ -74,6 +74,7 @@ class GkeBackend(FleetBackend[FleetPlan]):
             plan if parsed.has_frame else None,
             problems + proved + old_tables(),
             left_out=tuple(map(format_path, paths)),
+            unread=parsed.problems if parsed.set_aside else (),
         )
 
     def objects(self, plan: FleetPlan) -> Iterable[dict[str, object]]:

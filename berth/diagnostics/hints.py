@@ -109,10 +109,15 @@ def plain_key(key: str) -> str:
     return re.sub("[-_]", "", key).lower()
 
 
+def foreign_key(key: str, known: Collection[str]) -> ForeignKey | None:
+    """Return the row of a key of another tool, if the key that replaces it is known here."""
+    return next((row for row in foreign_keys().get(plain_key(key), ()) if row.own in known), None)
+
+
 def foreign_key_hint(key: str, known: Collection[str], value: object = None) -> str:
     """Return what to write for a key of another tool, if the key that replaces it is known here; "" otherwise."""
-    rows = foreign_keys().get(plain_key(key), ())
-    return next((row.remedy(value) for row in rows if row.own in known), "")
+    row = foreign_key(key, known)
+    return row.remedy(value) if row else ""
 
 
 def _as_mapping(value: object) -> dict[object, object]:

@@ -9,7 +9,7 @@ from berth.plan.gke import ClusterPlan
 from berth.plan.node_settings import DRAIN_FIRST
 
 
-def standard_autoscaling(cluster: ClusterPlan, service_account: object) -> dict[str, Any] | None:
+def standard_autoscaling(cluster: ClusterPlan, service_account: object, boot_disk_key: object) -> dict[str, Any] | None:
     """Return auto-provisioning of a Standard cluster; None if it is off."""
     plan = cluster.auto_provisioning
     if plan is None:
@@ -28,7 +28,7 @@ def standard_autoscaling(cluster: ClusterPlan, service_account: object) -> dict[
             "image_type": "COS_CONTAINERD",
             "disk_type": plan.disk_type,
             "disk_size": plan.disk_size_gb,
-            "boot_disk_kms_key": cluster.settings.boot_disk_kms_key,
+            "boot_disk_kms_key": boot_disk_key,
             "management": {"auto_repair": plan.auto_repair, "auto_upgrade": True},
             "shielded_instance_config": {
                 "enable_secure_boot": plan.secure_boot,
@@ -44,11 +44,11 @@ def standard_autoscaling(cluster: ClusterPlan, service_account: object) -> dict[
     }
 
 
-def autopilot_autoscaling(cluster: ClusterPlan, service_account: object) -> dict[str, Any]:
+def autopilot_autoscaling(service_account: object, boot_disk_key: object) -> dict[str, Any]:
     """Return what Autopilot's nodes get, which is set here; limits and profiles must not be set."""
     defaults = {
         "service_account": service_account,
         "oauth_scopes": [SCOPE],
-        "boot_disk_kms_key": cluster.settings.boot_disk_kms_key,
+        "boot_disk_kms_key": boot_disk_key,
     }
     return {"auto_provisioning_defaults": defaults}

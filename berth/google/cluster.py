@@ -52,12 +52,14 @@ def cluster(
     node_service_account: object,
     manager_range: object | None = None,
     range_names: tuple[str, str] | None = None,
+    boot_disk_key: object = None,
 ) -> Registration:
     """Return a regional cluster, Standard or Autopilot.
 
     `network` and `subnetwork` are paths or IDs, `node_service_account` is an email address. `manager_range` is the
     range with the reserved address of the MultiKueue manager's NAT, for a plan with `manager_access`. `range_names` are
-    the secondary ranges for pods and services of a subnet that the plan does not know.
+    the secondary ranges for pods and services of a subnet, and `boot_disk_key` a key of Cloud KMS, that the plan does
+    not know.
     """
     pod_range, service_range = range_names or (plan.network.pod_range_name, plan.network.service_range_name)
     more_ranges = plan.network.additional_pod_range_names if isinstance(plan.network, ExistingNetworkPlan) else ()
@@ -102,10 +104,11 @@ def cluster(
         "deletion_protection": settings.deletion_protection,
         "resource_labels": dict(sorted(plan.labels.items())),
     }
+    key = settings.boot_disk_kms_key if boot_disk_key is None else boot_disk_key
     of_mode = _autopilot if plan.mode == "autopilot" else _standard
     return Registration(
         type="gcp:container/cluster:Cluster",
-        arguments=without_none({**arguments, **of_mode(plan, node_service_account)}),
+        arguments=without_none({**arguments, **of_mode(plan, node_service_account, key)}),
         protect=plan.protect,
         delete_before_replace=True,  # the name is fixed
         ignore_changes=(
@@ -116,7 +119,7 @@ def cluster(
     )
 
 
-def _standard(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
+def _standard(plan: ClusterPlan, service_account: object, boot_disk_key: object) -> dict[str, Any]:
     """Return what a Standard cluster needs and Autopilot implies.
 
     Storage drivers that the plan omits are turned off, because omitting a block would not do so. Exceptions are the
@@ -131,7 +134,7 @@ def _standard(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
             "machine_type": plan.first_machine_type,
             "service_account": service_account,
             "oauth_scopes": [SCOPE],
-            "boot_disk_kms_key": plan.settings.boot_disk_kms_key,
+            "boot_disk_kms_key": boot_disk_key,
             "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
         },
         "datapath_provider": f"{plan.datapath.upper()}_DATAPATH",
@@ -143,15 +146,15 @@ def _standard(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
             **({"high_scale_checkpointing_config": {"enabled": True}} if plan.checkpointing else {}),
         },
         "node_pool_defaults": {"node_config_defaults": {"gcfs_config": {"enabled": plan.image_streaming}}},
-        "cluster_autoscaling": standard_autoscaling(plan, service_account),
+        "cluster_autoscaling": standard_autoscaling(plan, service_account, boot_disk_key),
     }
 
 
-def _autopilot(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
+def _autopilot(plan: ClusterPlan, service_account: object, boot_disk_key: object) -> dict[str, Any]:
     """Return what an Autopilot cluster needs; its data plane, workload identity and node security must not be set."""
     drivers = [each for each in _DRIVERS if each in plan.storage_drivers and each not in _IN_AUTOPILOT]
     return {
         "enable_autopilot": True,
         "addons_config": {_DRIVERS[each]: {"enabled": True} for each in drivers} or None,
-        "cluster_autoscaling": autopilot_autoscaling(plan, service_account),
+        "cluster_autoscaling": autopilot_autoscaling(service_account, boot_disk_key),
     }

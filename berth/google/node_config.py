@@ -21,10 +21,12 @@ _SWITCHES: Final = {None: None, True: "TRUE", False: "FALSE"}
 """A boolean → the text that the provider expects for the kubelet's read-only port."""
 
 
-def node_config(plan: NodePoolPlan, service_account: object, reservation: object) -> dict[str, Any]:
+def node_config(
+    plan: NodePoolPlan, service_account: object, reservation: object, boot_disk_key: object = None
+) -> dict[str, Any]:
     """Return the node config of a pool, with None for what is not set.
 
-    `service_account` is that of nodes without one of their own; `reservation` replaces the plan's name of it.
+    `service_account` is that of nodes without one of their own; `reservation` and `boot_disk_key` replace the plan's.
     """
     settings = plan.settings
     ssd, system, interval = settings.local_ssd, settings.node_system_config, settings.maintenance_interval
@@ -40,7 +42,7 @@ def node_config(plan: NodePoolPlan, service_account: object, reservation: object
         ],
         "disk_type": settings.disk_type,
         "disk_size_gb": settings.disk_size_gb,
-        "boot_disk_kms_key": settings.boot_disk_kms_key,
+        "boot_disk_kms_key": settings.boot_disk_kms_key if boot_disk_key is None else boot_disk_key,
         "secondary_boot_disks": [
             {"disk_image": each.disk_image, "mode": each.mode} for each in settings.secondary_boot_disks
         ]

@@ -52,12 +52,13 @@ def node_pool(
     reservation: object = None,
     placement_policy: object = None,
     interfaces: Sequence[tuple[object, object]] = (),
+    boot_disk_key: object = None,
 ) -> Registration:
     """Return what a node pool is registered with.
 
     The keyword arguments are names, or references to resources of the same program: its cluster, the account of nodes
     without one of their own, and the reservation, policy and interfaces (network and subnetwork, in the plan's order)
-    that the plan has by name.
+    that the plan has by name. `boot_disk_key` is a key of Cloud KMS that the plan does not know.
     """
     settings = plan.settings
     immutable = _SLICE_FIELDS if plan.slice_topology is not None else _SLICE_FIELDS[:1] if plan.placement else ()
@@ -82,7 +83,7 @@ def node_pool(
                 if settings.exclusion_until_end_of_support
                 else None,
                 "network_config": _network_config(plan, interfaces),
-                "node_config": node_config(plan, service_account, reservation),
+                "node_config": node_config(plan, service_account, reservation, boot_disk_key),
             }
         ),
         protect=plan.protect,

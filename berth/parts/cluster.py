@@ -8,7 +8,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import FieldPath, Problem
+from berth.diagnostics import FieldPath, Problem, format_value
+from berth.names import is_compute_name
 from berth.parts.context import parsed_part, part_context, part_problems
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan
@@ -18,6 +19,7 @@ from berth.planner.cluster.vpc import network_plan
 from berth.validation import validate
 from berth.validation.advice import warn_open_control_plane
 
+_VPC_NAME: Final = "lower-case letters, digits and '-', starting with a letter, at most 63 characters"
 OF_FLEETS: Final = ("project", "projectNumber", "region", "acceptRegion", "labels", "protect")
 """Arguments that are keys of a fleet beside its cluster."""
 
@@ -60,6 +62,9 @@ def plan_network(name: str, arguments: Mapping[str, Any], known_problems: Sequen
     name = settings.pop("name")
     context = part_context(name, {**sections, "cluster": {"network": settings}}, path, known_problems)
     context.check_region()
+    if not is_compute_name(name):
+        message = f"'{format_value(name)}' is not a name of a VPC: {_VPC_NAME}"
+        context.problems.fault("bad-value", (*path, "name"), message)
     plan = network_plan(context, name)
     return NetworkPart(plan if isinstance(plan, NetworkPlan) else None, part_problems(context.problems.entries, path))
 

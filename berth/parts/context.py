@@ -7,9 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from berth.diagnostics import FieldPath, Problem, Severity, closest_match
+from berth.diagnostics import FieldPath, Problem, Severity, closest_match, format_path
+from berth.diagnostics.hints import foreign_key, plain_key
 from berth.names import to_camel
 from berth.planner.context import PlanningContext
+from berth.spec.base import Zone, text_rule
 from berth.spec.fleet import FleetSpec
 from berth.spec.parse import Parsed, parse_part
 
@@ -48,18 +50,49 @@ def parsed_part(sections: Mapping[str, Any], path: FieldPath, known_problems: Se
     return replace(parsed, problems=(*placed, *parsed.problems))
 
 
-def part_problems(problems: Iterable[Problem], path: FieldPath) -> tuple[Problem, ...]:
-    """Return the problems with the paths of arguments; one of the whole part is at its name."""
-    return tuple(
-        replace(each, path=each.path[len(path) :] or ("name",)) if each.path[: len(path)] == path else each
-        for each in problems
-    )
+def part_problems(
+    problems: Iterable[Problem], path: FieldPath, names: Mapping[FieldPath, str] | None = None
+) -> tuple[Problem, ...]:
+    """Return the problems with the paths of arguments, also in their messages.
+
+    `names` maps the path of a name in the sections to the argument that gives it; that of the whole part is `name`.
+    """
+    given = {path: "name", **(names or {})} if path else {**(names or {})}
+    return tuple(_of_part(each, path, given) for each in problems)
+
+
+def _of_part(problem: Problem, path: FieldPath, names: Mapping[FieldPath, str]) -> Problem:
+    message = problem.message.replace(f"{format_path(path)}.", "") if path else problem.message
+    if problem.path in names:
+        return replace(problem, path=(names[problem.path],), message=message)
+    inside = problem.path[: len(path)] == path
+    return replace(problem, path=problem.path[len(path) :] if inside else problem.path, message=message)
+
+
+def is_zone(text: str) -> bool:
+    """Whether a text has the form of a zone, so that its region can be read from it."""
+    rule = text_rule(Zone)
+    return rule is not None and rule.matches(text)
+
+
+def meant_argument(name: str, arguments: Collection[str], value: object = None) -> tuple[str, str]:
+    """Return the argument that an unknown one stands for, and what to say of it; "" twice if nothing is similar.
+
+    It is one of another spelling, or the one that replaces a key of another tool, or one of a similar name.
+    """
+    near = closest_match(to_camel(name), arguments) or ""
+    written, start = plain_key(name), plain_key(near)
+    is_spelling = near and (written.startswith(start) or start.startswith(written))
+    row = None if is_spelling else foreign_key(name, arguments)
+    if row is not None:
+        return row.own, row.remedy(value)
+    return near, f"; did you mean '{near}'?" if near else ""
 
 
 def distinct_faults(problems: Sequence[Problem], arguments: Collection[str]) -> Iterator[Problem]:
     """Yield the faults, one for each path; an argument that is misspelt is not missing too."""
     misspelt = [str(each.path[0]) for each in problems if each.code == "unknown-key" and len(each.path) == 1]
-    meant = {(closest_match(to_camel(name), arguments) or "",) for name in misspelt}
+    meant = {(meant_argument(name, arguments)[0],) for name in misspelt}
     reported: set[FieldPath] = set()
     for problem in problems:
         follows = not (problem.code == "unknown-key" or problem.path not in meant)

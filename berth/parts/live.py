@@ -12,11 +12,23 @@ from berth.catalog import region_of_zone
 from berth.diagnostics import Problem, Severity, format_value
 from berth.kubeconfig import KubeconfigError, cluster_of
 from berth.names import is_compute_name, is_dns_label, is_gke_name
+from berth.spec.base import ProjectId, text_rule
+from berth.spec.machines.encryption import KmsKey
 
 _CLUSTER_PATH: Final = re.compile(r"projects/([^/]+)/(?:locations|zones|regions)/([^/]+)/clusters/([^/]+)")
 _LOCATION: Final = re.compile(r"[a-z]+(-[a-z]+)+[0-9]+(-[a-z0-9]+)?")
 _ACCOUNT: Final = re.compile(r"default|[^@\s/]+@[^@\s/]+\.[^@\s/]+")
 _RESERVATION_PATH: Final = re.compile(r"projects/[^/]+/(zones/[^/]+/)?reservations/")
+ALSO_PLAIN: Final[Mapping[str, Any]] = {"bootDiskKmsKey": KmsKey, "project": ProjectId}
+"""Live arguments that are keys of a stack file, with their types: one that is known is planned with, as a plain one."""
+
+
+def _form_of(annotation: Any) -> tuple[Callable[[str], object], str]:
+    rule = text_rule(annotation)
+    assert rule is not None
+    return rule.matches, rule.what
+
+
 _FORMS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
     "cluster": (
         lambda text: is_gke_name(text) or _CLUSTER_PATH.fullmatch(text),
@@ -28,6 +40,7 @@ _FORMS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
         lambda text: is_compute_name(_RESERVATION_PATH.sub("", text)),
         "the name of a reservation, such as the output `name` of a Reservation",
     ),
+    **{key: _form_of(each) for key, each in ALSO_PLAIN.items()},
     "notificationChannels": (
         re.compile(r"projects/[^/]+/notificationChannels/[0-9]+").fullmatch,
         "the full name of a notification channel, such as the output `name` of a NotificationChannel",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from msgspec import Struct
 
 from berth import catalog
-from berth.diagnostics import FieldPath, Problem
-from berth.parts.context import part_context, part_problems
+from berth.diagnostics import FieldPath, Problem, Severity
+from berth.parts.context import is_zone, part_context, part_problems
 from berth.plan.capacity import WorkloadPolicyPlan
 from berth.plan.gke import NodePoolPlan
 from berth.planner.context import PlanningContext
@@ -49,33 +49,45 @@ def plan_node_pool(
     """Plan a pool called `name`, or as its argument says.
 
     If the location of the cluster is given (`located`), `location` is its region or zone, or None where only its
-    resource knows it; likewise the name of a `reservation`, if the machines are `reserved`.
+    resource knows it; likewise the name of a `reservation`, if the machines are `reserved`. A reservation in the
+    `capacity` is one of any owner, by name.
     """
     key = str(arguments.get("name", name))
     path: FieldPath = ("pools", key)
     pool = {each: value for each, value in arguments.items() if each not in ("name", *_OF_FLEETS)}
     sections: dict[str, Any] = {each: arguments[each] for each in _OF_FLEETS if each in arguments}
+    if any(each.path == ("location",) for each in known_problems):
+        location = None
     if "region" not in sections and (region := _region(pool, location)):
         sections["region"] = region
-    if location is not None and _is_zone(location) and not {"zone", "zones"} & pool.keys():
+    if location is not None and is_zone(location) and not {"zone", "zones"} & pool.keys():
         pool["zone"] = location
-    region_is_known = (
-        located
-        or "region" in sections
-        or any(each.path[0] in ("region", "location", "zone") for each in known_problems)
-    )
     contradicts = reserved and "capacity" in pool
     if reserved:
         pool["capacity"] = {"reservation": key}
-    named = {key: reservation} if reserved else {}
+    named = {key: reservation} if reserved else dict(_named_in(pool.get("capacity")))
     context = part_context(name, {**sections, "pools": {key: pool}}, path, known_problems, named_reservations=named)
     if contradicts:
         message = "a reservation is given too, and is where the machines come from; remove one of the two"
         context.reject(*path, "contradiction", (*path, "capacity"), message)
-    if not region_is_known:
-        context.problems.fault("missing-key", ("location",), "is missing; write the region of the cluster, or its zone")
     planned = _plan(context)
-    return NodePoolPart(key, *planned, context.region, part_problems(context.problems.entries, path))
+    problems = part_problems(context.problems.entries, path)
+    if not located and "region" not in sections and not any(_is_about_a_place(each) for each in problems):
+        message = "is missing; write the region of the cluster, or its zone"
+        problems = (Problem(Severity.FAULT, "missing-key", ("location",), message), *problems)
+    return NodePoolPart(key, *planned, context.region, problems)
+
+
+def _named_in(capacity: object) -> Iterator[tuple[str, str]]:
+    """Yield the reservation that a written capacity names, as its key and its name."""
+    name = cast("Mapping[str, object]", capacity).get("reservation") if isinstance(capacity, Mapping) else None
+    if isinstance(name, str):
+        yield name, name
+
+
+def _is_about_a_place(problem: Problem) -> bool:
+    """Whether the remedy of a fault is an argument that also says where the cluster is."""
+    return problem.severity == Severity.FAULT and problem.path[0] in ("region", "location", "zone", "zones")
 
 
 def _plan(
@@ -108,13 +120,9 @@ def _check_needs_nothing_inside(context: PlanningContext, pool: pools.PlannedPoo
 def _region(pool: Mapping[str, Any], location: str | None) -> str | None:
     """Return the region that follows from the location of the cluster, or from a zone of the pool."""
     if location is not None:
-        return catalog.region_of_zone(location) if _is_zone(location) else location
+        return catalog.region_of_zone(location) if is_zone(location) else location
     zones: Any = pool.get("zones")
     for zone in (pool.get("zone"), *(cast("list[object]", zones) if isinstance(zones, list) else [])):
-        if isinstance(zone, str) and _is_zone(zone):
+        if isinstance(zone, str) and is_zone(zone):
             return catalog.region_of_zone(zone)
     return None
-
-
-def _is_zone(location: str) -> bool:
-    return location.count("-") > 1

@@ -75,7 +75,10 @@ def _plan_queues(name: str, arguments: Mapping[str, Any], known_problems: Sequen
     pools = derive_pools(context, {})
     part = queues_part(context, pools, plan_flavors(context, pools))
     _check(context, part)
-    return replace(part, problems=part_problems(context.problems.entries, path))
+    named: dict[FieldPath, str] = {path: "team"} if path else {}
+    if "cohort" in arguments:
+        named["cohorts", str(arguments["cohort"])] = "cohort"
+    return replace(part, problems=part_problems(context.problems.entries, path, named))
 
 
 def plan_priority_classes(

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.diagnostics import FieldPath, Problem, Severity
-from berth.parts.context import part_context, part_problems
+from berth.parts.context import is_zone, part_context, part_problems
 from berth.plan.capacity import FutureReservationPlan
 from berth.plan.gke import ReservationPlan
 from berth.planner.machines.reservation_checks import check_reservations
@@ -47,7 +47,7 @@ def plan_reservation(
     machines = {"name": name, **arguments, "existing": False}
     sections: dict[str, Any] = {key: machines.pop(key) for key in _OF_FLEETS if key in machines}
     zone = machines.get("zone")
-    if isinstance(zone, str) and zone.count("-") > 1:
+    if isinstance(zone, str) and is_zone(zone):
         sections["region"] = catalog.region_of_zone(zone)
     context = part_context(name, {**sections, "reservations": {KEY: machines}}, path, known_problems)
     context.check_region()

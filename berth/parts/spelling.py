@@ -61,6 +61,11 @@ def _inner_types(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
+def keys_in_python(text: str) -> str:
+    """Return a text in which every word that looks like a key is spelt as Python does."""
+    return re.sub(rf"\b{_MISSPELT.pattern}\b", lambda match: to_snake(match[0]), text)
+
+
 def in_python(problems: Iterable[Problem], models: Models) -> Iterator[Problem]:
     """Yield the problems with keys as Python writes them, in their paths and messages."""
     keys = {each for model in models for each in _keys_below(model, set())}

@@ -21,7 +21,7 @@ SpecPart = tuple[str, str]
 """A part that can be set aside: a section and one of its entries, or `cluster` and one of its keys. An entry "" means
 the whole section, and "*" entries with unknown names."""
 
-_SPLITTABLE_SECTIONS = frozenset(
+SPLITTABLE_SECTIONS = frozenset(
     {"pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues", "cluster", "monitoring"}
     | {
         "computeClasses",
@@ -82,7 +82,7 @@ def parse_as(
     if not isinstance(value, dict):
         return Parsed(None, (Problem(Severity.FAULT, "bad-type", (), "berth:fleet must be a mapping"),), frozenset())
     fleet = cast("dict[str, Any]", value)
-    misplaced = misplaced_keys(model, fleet, _SPLITTABLE_SECTIONS)
+    misplaced = misplaced_keys(model, fleet, SPLITTABLE_SECTIONS)
     fleet = without_misplaced(fleet, misplaced)
     spec, errors = None, _missing_frame(model, fleet) if has_frame else []
     try:
@@ -154,7 +154,7 @@ def _faulty_parts(model: type[AnyFleetSpec], problem: Problem, fleet: Mapping[st
     paths = {problem.path, _intended_path(model, problem.path)} if is_misspelt else {problem.path}
     for path in paths:
         section, name = (*map(str, path[:2]), "", "")[:2]
-        name = name if section in _SPLITTABLE_SECTIONS else ""
+        name = name if section in SPLITTABLE_SECTIONS else ""
         yield section, name
         if section in ("", "teamFiles"):  # a team file is faulty or missing, so its teams are unknown
             yield "teams", "*"
@@ -185,7 +185,7 @@ def _without_faulty(
     remaining: dict[str, object] = {}
     for section, entries in fleet.items():
         remaining[section] = entries
-        if isinstance(entries, dict) and section in _SPLITTABLE_SECTIONS:
+        if isinstance(entries, dict) and section in SPLITTABLE_SECTIONS:
             named = cast("dict[str, object]", entries).items()
             remaining[section] = {name: entry for name, entry in named if (section, name) not in set_aside}
     return {

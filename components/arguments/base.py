@@ -9,11 +9,11 @@ import pulumi
 from msgspec import Struct
 from pulumi.output import Unknown
 
-from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
-from berth.names import to_camel, to_snake
-from berth.parts.context import distinct_faults
-from berth.parts.live import live_fault
-from berth.parts.spelling import in_python, with_stack_file_keys
+from berth.diagnostics import FieldPath, Problem, Severity, format_value
+from berth.names import to_camel
+from berth.parts.context import distinct_faults, meant_argument
+from berth.parts.live import ALSO_PLAIN, live_fault
+from berth.parts.spelling import in_python, keys_in_python, with_stack_file_keys
 from berth.spec.model import Model
 
 _SIMPLE: Mapping[str, tuple[str, tuple[type, ...]]] = {
@@ -71,9 +71,10 @@ class ComponentArguments:
         known = {name: value for name, value in self.values.items() if name in kinds}
         plain = {name: value for name, value in known.items() if name not in live}
         wrong = dict(_wrong_types(plain, kinds))
+        plain |= {name: value for name, value in known.items() if name in live and _is_planned_with(name, value)}
         written = {to_camel(name): without_outputs(value) for name, value in plain.items() if name not in wrong}
         problems = [
-            *(_unknown(type(self), name) for name in self.values if name not in kinds),
+            *(_unknown(type(self), name, value) for name, value in self.values.items() if name not in kinds),
             *(problem for name, value in plain.items() for problem in outputs_in(value, (to_camel(name),))),
             *wrong.values(),
             *(
@@ -136,11 +137,18 @@ def _wrong_types(plain: Mapping[str, Any], kinds: Mapping[str, str]) -> Iterator
             yield name, Problem(Severity.FAULT, "bad-type", (to_camel(name),), message)
 
 
+def _is_planned_with(name: str, value: object) -> bool:
+    """Whether a live argument is known, and a key of the stack file, whose rules then hold for it."""
+    return isinstance(value, str) and to_camel(name) in ALSO_PLAIN
+
+
 def _wrong_live(name: str, kind: str, value: object, written: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield a fault if neither a text nor an output, such as a component in the place of its output, was given.
 
     A text, or a list of the `kind`, must be what the argument takes, and agree with the `written` plain ones.
     """
+    if _is_planned_with(name, value):
+        return
     if isinstance(value, pulumi.Resource):
         message = f"is a {type(value).__name__}; write one of its outputs"
     elif isinstance(value, str) or (_LIST in kind and not is_output(value)):
@@ -154,9 +162,10 @@ def _wrong_live(name: str, kind: str, value: object, written: Mapping[str, Any])
     yield Problem(Severity.FAULT, "bad-type", (to_camel(name),), message)
 
 
-def _unknown(arguments: type[ComponentArguments], name: str) -> Problem:
-    hint = did_you_mean(to_snake(name), arguments.types()) or f"; {arguments.__name__} lists what there is"
-    return Problem(Severity.FAULT, "unknown-key", (name,), f"unknown argument{hint}")
+def _unknown(arguments: type[ComponentArguments], name: str, value: object) -> Problem:
+    _, hint = meant_argument(name, [*map(to_camel, arguments.types())], value)
+    shown = keys_in_python(hint) or f"; {arguments.__name__} lists what there is"
+    return Problem(Severity.FAULT, "unknown-key", (name,), f"unknown argument{shown}")
 
 
 def outputs_in(value: object, path: FieldPath) -> Iterator[Problem]:

@@ -31,7 +31,7 @@ class ClusterArgs(ComponentArguments):
     """Path or ID of the subnet, such as the output `subnetwork` of a Network."""
     accept_region: bool | None = None
     """Accept a region, or zones of the cluster, that are newer than Berth's table. Default: `false`."""
-    boot_disk_kms_key: str | None = None
+    boot_disk_kms_key: pulumi.Input[str] | None = None
     """Key of Cloud KMS that encrypts the boot disks of all nodes; Compute Engine's service agent must be allowed to use
     it. A change replaces the node pools. By default Google's own keys."""
     confidential_nodes: Literal["SEV", "SEV_SNP", "TDX"] | None = None

@@ -39,7 +39,7 @@ class NodePoolArgs(ComponentArguments):
     later have Berth's settings. Default: `false`."""
     blue_green: Mapping[str, Any] | None = None
     """Upgrade by new nodes beside all old ones, instead of `surge`."""
-    boot_disk_kms_key: str | None = None
+    boot_disk_kms_key: pulumi.Input[str] | None = None
     """Key of Cloud KMS that encrypts the boot disks. A change replaces the pool. By default the cluster's."""
     capacity: Mapping[str, Any] | str | None = None
     """How the machines are obtained: `on-demand`, `spot`, `any-reservation` (else on-demand),
@@ -108,7 +108,7 @@ class NodePoolArgs(ComponentArguments):
     """Secondary range of the subnet from which the pods of these nodes get addresses, in an existing cluster or VPC.
     Its owner creates the range, and GKE refuses a pool whose range does not exist. A change replaces the pool. By
     default the cluster's."""
-    project: str | None = None
+    project: pulumi.Input[str] | None = None
     """Project of the cluster. By default the provider's."""
     protect: bool | None = None
     """Protect the node pools from replacement and deletion. Default: `true`."""

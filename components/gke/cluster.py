@@ -39,12 +39,14 @@ class Cluster(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:Cluster", name, None, opts)
+        boot_disk_key: pulumi.Input[str] | None = None
         plan, ranges = (args, None) if isinstance(args, ClusterPlan) else self._planned(name, args)
         if isinstance(args, ClusterArgs):
             live = args.given(name).live
             network, subnetwork, node_service_account = (
                 live[key] for key in ("network", "subnetwork", "nodeServiceAccount")
             )
+            boot_disk_key = live.get("bootDiskKmsKey")
         made = cluster(
             plan,
             network=network,
@@ -52,6 +54,7 @@ class Cluster(pulumi.ComponentResource):
             node_service_account=node_service_account,
             manager_range=None if manager_address is None else pulumi.Output.concat(manager_address, "/32"),
             range_names=ranges,
+            boot_disk_key=boot_disk_key,
         )
         self.resource = gcp.container.Cluster(
             f"{name}-cluster", **made.arguments, opts=resource_options(made, self, depends_on)

@@ -23,8 +23,8 @@ class NodePool(pulumi.ComponentResource):
     """The node pools of a pool as its arguments say: one, or one for each slice of several hosts.
 
     Owns the node pools and their placement policy. Does not own their reservation or networks, which are deleted after
-    them, or the number of nodes if it is autoscaled. `pool_names` are the names in GKE, `node_labels` those by which a
-    ResourceFlavor selects the nodes.
+    them, or the number of nodes if it is autoscaled. `pool_names` are the names in GKE, `pool_name` the first of them
+    (None without slices), `node_labels` those by which a ResourceFlavor selects the nodes.
 
     A fleet passes the plan of one node pool instead of arguments. What it knows of the cluster, and live names of
     resources of the same program (`reservation`, `placement_policy`, and `interfaces` as network and subnetwork in the
@@ -41,6 +41,7 @@ class NodePool(pulumi.ComponentResource):
         service_account: pulumi.Input[str] | None = None,
         reservation: pulumi.Input[str] | None = None,
         placement_policy: pulumi.Input[str] | None = None,
+        boot_disk_key: pulumi.Input[str] | None = None,
         interfaces: Sequence[tuple[pulumi.Input[str], pulumi.Input[str]]] = (),
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
@@ -55,7 +56,8 @@ class NodePool(pulumi.ComponentResource):
             args.check(self, name, part.problems)
             cluster, reservation = given.live["cluster"], given.live.get("reservation")
             location, service_account = given.live.get("location", part.region), given.live.get("nodeServiceAccount")
-            in_project = {"project": given.plain["project"]} if "project" in given.plain else {}
+            in_project = {"project": given.live["project"]} if "project" in given.live else {}
+            boot_disk_key = given.live.get("bootDiskKmsKey")
             pools = {f"{each.key}-pool".removeprefix(f"{part.key}-"): each for each in part.node_pools}
             for policy in part.policies:
                 made = workload_policy(policy)
@@ -73,13 +75,14 @@ class NodePool(pulumi.ComponentResource):
                 reservation=reservation,
                 placement_policy=placement_policy,
                 interfaces=interfaces,
+                boot_disk_key=boot_disk_key,
             )
             pool = gcp.container.NodePool(
                 f"{name}-{role}", **made.arguments, **in_project, opts=resource_options(made, self, depends_on)
             )
             names.append(pool.name)
         self.pool_names: Sequence[pulumi.Output[str]] = names
-        self.pool_name: pulumi.Output[str] = names[0]
+        self.pool_name: pulumi.Output[str] | None = names[0] if names else None
         self.register_outputs({"poolName": self.pool_name})
 
 

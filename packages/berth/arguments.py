@@ -7,7 +7,7 @@ plain arguments and wrong types are faults here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
@@ -17,9 +17,9 @@ import pulumi
 from msgspec import Struct
 from pulumi.errors import InputPropertiesError
 
-from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
-from berth.parts.context import distinct_faults
-from berth.parts.live import live_fault
+from berth.diagnostics import FieldPath, Problem, Severity, format_value
+from berth.parts.context import distinct_faults, meant_argument
+from berth.parts.live import ALSO_PLAIN, live_fault
 from components.arguments.base import GivenArguments, is_output, outputs_in, without_outputs
 from packages.berth.wire import UNKNOWN, has_secret, known_value, null_paths, sent_arguments
 
@@ -75,13 +75,14 @@ def read_arguments(component: str, values: Mapping[str, Any]) -> Arguments:
     now = {key: value for key, value in now.items() if value is not UNKNOWN and value is not None}
     wrong = {key: _wrong_type(key, value, known[key]) for key, value in plain.items() if _is_wrong(value, known[key])}
     problems = [
-        *(_unknown_key(component, key, known) for key in given if key not in known),
+        *(_unknown_key(component, key, value, known) for key, value in given.items() if key not in known),
         *map(_null, nulls),
         *filter(None, (live_fault(key, value, plain, secret=has_secret(sent.get(key))) for key, value in now.items())),
         *(problem for key, value in plain.items() for problem in outputs_in(value, (key,))),
         *wrong.values(),
         *(_missing(component, key) for key in _required(component) if key not in sent and key not in given),
     ]
+    plain |= {key: value for key, value in now.items() if key in ALSO_PLAIN}
     sound = {key: without_outputs(value) for key, value in plain.items() if key not in wrong and not is_output(value)}
     outputs = {key: pulumi.Output.from_input(value) for key, value in live.items()}
     return Arguments(component, GivenArguments(sound, live, tuple(problems)), outputs, now)
@@ -127,8 +128,9 @@ def _required(component: str) -> list[str]:
     return _resources()[f"berth:index:{component}"]["requiredInputs"]
 
 
-def _unknown_key(component: str, key: str, known: Iterable[str]) -> Problem:
-    suggestion = did_you_mean(key, known) or f"; docs/reference.md lists the arguments of {component}"
+def _unknown_key(component: str, key: str, value: object, known: Collection[str]) -> Problem:
+    _, hint = meant_argument(key, known, value)
+    suggestion = hint or f"; docs/reference.md lists the arguments of {component}"
     return Problem(Severity.FAULT, "unknown-key", (key,), f"unknown key '{key}'{suggestion}")
 
 

@@ -40,8 +40,9 @@ class NodePool(pulumi.ComponentResource):
                 service_account=arguments.live.get("nodeServiceAccount"),
                 reservation=arguments.live.get("reservation"),
                 placement_policy=policies.get(each.placement.policy or "") if each.placement else None,
+                boot_disk_key=arguments.live.get("bootDiskKmsKey"),
                 opts=opts_of_parts,
-            ).pool_name
+            ).pool_names[0]
 
         self.outputs: Mapping[str, pulumi.Input[Any]] = {
             "nodePools": [create(each) for each in part.node_pools],

@@ -254,7 +254,7 @@ def test_faults_are_one_error_with_every_line_as_python_spells_the_arguments() -
     [
         ({**SLICES, "topology": "3x3"}, "topology: '3x3' is not a v5e slice of ct5lp-hightpu-4t; write one of "),
         (
-            {key: value for key, value in GPUS.items() if key != "zone"},
+            {"machine_type": "g2-standard-24", "nodes": {"max": 4}},
             "location: is missing; write the region of the cluster, or its zone",
         ),
         (
@@ -267,6 +267,101 @@ def test_faults_are_one_error_with_every_line_as_python_spells_the_arguments() -
 def test_a_fault_of_the_plan_is_a_line(arguments: Mapping[str, Any], line: str) -> None:
     _, *lines = refused(lambda opts: NodePool("lab", NodePoolArgs(**arguments, cluster="c"), opts=opts))
     assert any(each.startswith(line) for each in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({**GPUS, "zone": "us-central1"}, "zone: 'us-central1' is not a zone such as us-central1-a [bad-value]"),
+        ({**GPUS, "zone": "us-central-1a"}, "zone: 'us-central-1a' is not a zone such as us-central1-a [bad-value]"),
+        (
+            {**SLICES, "zone": None},
+            "zones: a slice of 2 hosts is in exactly one zone, but none is named; write one zone [slice-zone]",
+        ),
+        (
+            {**GPUS, "location": "US"},
+            "location: 'US' is something else; write a region such as us-central1, or a zone of it [bad-type]",
+        ),
+        (
+            {**GPUS, "zone": None, "location": pulumi.Output.from_input("us-central1")},
+            "zones: a fixed number of nodes needs zones; write the zones of the nodes, or nodes: {max: 4} [bad-zone]",
+        ),
+        (
+            {**GPUS, "gpu_sharing": ["x"]},
+            "gpu_sharing: '[x]' is a list, but must be a mapping; write {max_shared_clients: 4} [bad-type]",
+        ),
+        ({**GPUS, "nodes": None, "node_count": 4}, "node_count: unknown argument; write nodes: 4 (a total over all z"),
+        ({**GPUS, "spot": True}, "spot: unknown argument; write capacity: spot [unknown-key]"),
+        (
+            {**GPUS, "machine_type": None, "instance_type": "g2-standard-24"},
+            "instance_type: unknown argument; write machine_type: g2-standard-24 [unknown-key]",
+        ),
+    ],
+)
+def test_one_mistake_is_one_line(arguments: Mapping[str, Any], line: str) -> None:
+    first, *lines = refused(lambda opts: NodePool("lab", NodePoolArgs(**arguments, cluster="c"), opts=opts))
+    assert (first, len(lines)) == ("NodePool 'lab' is refused:", 1), lines
+    assert lines[0].startswith(line)
+
+
+def test_the_name_of_an_argument_stands_in_place_of_the_key_of_a_stack_file() -> None:
+    queues: dict[str, Any] = {"q": {"flavors": [{"pool": "l4", "guaranteed": "all"}]}}
+    args = TeamQueuesArgs(team="Vision", cohort="", queues=queues, pools={"l4": dict(GPUS)})
+    _, *lines = refused(lambda opts: TeamQueues("vision", args, opts=opts))
+    assert [line.partition(":")[0] for line in lines] == ["cohort", "team"]
+    network = NetworkArgs(region="us-central1", name="", pod_cidr_block="10.40.0.0/13")
+    _, *lines = refused(lambda opts: Network("net", network, opts=opts))
+    assert lines[0].startswith("name: '' is not a name of a VPC: lower-case letters")
+    assert lines[1].startswith("pod_cidr_block: '10.40.0.0/13' overlaps 10.40.0.0/22 of node_cidr_block; write ")
+
+
+@pytest.mark.parametrize("slices", [0, [], {"min": 0, "max": 2}])
+def test_a_pool_may_have_no_slices(slices: Any) -> None:
+    """A number that comes from config may be 0: there is no node pool, and no crash."""
+
+    def build(opts: pulumi.ResourceOptions) -> None:
+        pool = NodePool("v5e", NodePoolArgs(**{**SLICES, "slices": slices}, cluster="c"), opts=opts)
+        pulumi.export("first", pool.pool_name)
+        pulumi.export("names", pool.pool_names)
+
+    made = registered(build)
+    names = cast("list[str]", made.exports["names"])
+    assert len(pools(made)) == len(names) == (2 if isinstance(slices, dict) else 0)
+    assert made.exports.get("first") == (names[0] if names else None)
+
+
+def test_a_reservation_of_any_owner_may_be_written_as_the_capacity() -> None:
+    named = {**GPUS, "capacity": {"reservation": "held"}}
+    mine = pools(registered(lambda opts: NodePool("l4", NodePoolArgs(**named, cluster="c"), opts=opts)))
+    other = {**GPUS, "reservation": "held"}
+    assert mine == pools(registered(lambda opts: NodePool("l4", NodePoolArgs(**other, cluster="c"), opts=opts)))
+
+
+@pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
+def test_a_key_and_a_project_may_be_outputs(preview: bool) -> None:
+    """As they are known, they are what the stack file's rules say; in a preview nothing is decided of them."""
+    key, project = "projects/k/locations/us-central1/keyRings/r/cryptoKeys/disks", "acme-ml"
+
+    def build(opts: pulumi.ResourceOptions) -> None:
+        made = gcp.storage.Bucket("made", location="US")
+        live: Any = {name: made.url.apply(lambda _, value=value: value) for name, value in values.items()}
+        NodePool("l4", NodePoolArgs(**GPUS, cluster="c", **live), opts=opts)
+        live.pop("project")
+        arguments = ClusterArgs(
+            project=project, region="us-central1", network="n", subnetwork="s", node_service_account="default", **live
+        )
+        Cluster("lab", arguments, opts=opts)
+
+    values = {"boot_disk_kms_key": key, "project": project}
+    made = {each.name: each.inputs for each in registered(build, preview).resources}
+    shown = [UNKNOWN, UNKNOWN] if preview else [key, project]
+    of_pool = made["l4-pool"]
+    assert [cast("Any", of_pool["nodeConfig"])["bootDiskKmsKey"], of_pool["project"]] == shown
+    assert cast("Any", made["lab-cluster"]["nodeConfig"])["bootDiskKmsKey"] == shown[0]
+    if not preview:
+        values["boot_disk_kms_key"] = "disks"
+        _, line = refused(build)
+        assert line.startswith("boot_disk_kms_key: 'disks' is something else; write the name of a key of Cloud KMS")
 
 
 # --- clusters, queues and teams ---------------------------------------------------------------------------------------
@@ -637,7 +732,9 @@ def test_every_class_of_arguments_reads_its_fields() -> None:
         assert issubclass(arguments, ComponentArguments) and arguments.types()
     assert [key for key, kind in NodePoolArgs.types().items() if kind.startswith("pulumi.Input")] == [
         "cluster",
+        "boot_disk_kms_key",
         "location",
         "node_service_account",
+        "project",
         "reservation",
     ]

@@ -171,7 +171,7 @@ def test_arguments_that_may_be_outputs() -> None:
         "Fleet": {"kubeconfig"},
         "TeamWorkloads": {"kubeconfig", "platform"},
         "Cluster": set(),
-        "NodePool": {"cluster", "location", "nodeServiceAccount", "reservation"},
+        "NodePool": {"bootDiskKmsKey", "cluster", "location", "nodeServiceAccount", "reservation"},
         "Reservation": set(),
         "TeamQueues": {"kubeconfig", "namespace"},
         "Team": {"kubeconfig"},

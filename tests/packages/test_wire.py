@@ -38,6 +38,7 @@ LIVE: Mapping[str, Any] = {
     "location": "us-central1",
     "nodeServiceAccount": "nodes@acme-ml.iam.gserviceaccount.com",
     "reservation": "held",
+    "bootDiskKmsKey": "projects/acme-keys/locations/us-central1/keyRings/gke/cryptoKeys/nodes",
     "namespace": "vision-jobs",
 }
 """A sound value of each argument that takes outputs."""
@@ -151,6 +152,13 @@ BAD: Mapping[tuple[str, str], Mapping[str, tuple[Any, str]]] = {
         "another region": (
             "us-east1-b",
             "the cluster is in us-east1-b, and region is 'us-central1'; write a region of us-east1",
+        ),
+    },
+    ("NodePool", "bootDiskKmsKey"): {
+        "its own name": (
+            "nodes",
+            "'nodes' is something else; write the name of a key of Cloud KMS such as "
+            "projects/my-keys/locations/us-central1/keyRings/gke/cryptoKeys/nodes",
         ),
     },
     ("NodePool", "nodeServiceAccount"): {

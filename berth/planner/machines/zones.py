@@ -95,7 +95,8 @@ def _check_even_spread(
         listed = catalog.listed_zones(machines.machine)
         known = catalog.zones_in(context.region, listed.proposed) if listed else ()
         zone = next(iter(known), f"{context.region}-…")
-        message = f"a fixed number of nodes needs zones; write zones: [{zone}], or {count}"
+        zones_of_it = f"zones: [{zone}]" if context.region else "the zones of the nodes"
+        message = f"a fixed number of nodes needs zones; write {zones_of_it}, or {count}"
         context.reject("pools", name, "bad-zone", (*path, "zones"), message)
     elif is_fixed and machines.nodes.max % len(zones):
         key = "slices" if machines.shape else "nodes"

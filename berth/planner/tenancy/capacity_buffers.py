@@ -151,9 +151,10 @@ class _Buffers:
         return places.get(name)
 
     def _is_serving(self, place: NamespacePlan) -> bool:
-        """Return whether Kueue queues services in a namespace."""
+        """Return whether Kueue queues services in a namespace, or may do so: its settings are perhaps not read."""
         frameworks = self._context.spec.kueue.integrations.frameworks or ()
-        return place.serving or any(each in SERVING_FRAMEWORKS for each in frameworks)
+        is_queued = place.serving or any(each in SERVING_FRAMEWORKS for each in frameworks)
+        return is_queued or self._context.is_set_aside("kueue", "")
 
     def _is_for_services(self, team: TeamPlan, place: NamespacePlan, pool: PoolPlan, path: FieldPath) -> bool:
         """Return whether services of a namespace can use a pool; report accelerators, which only queued ones get."""

@@ -121,7 +121,7 @@ def model_of(annotation: Any) -> type[Model] | None:
 def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
     """Return what to write where a list or a mapping is required: the value in it, an example, or the keys."""
     value, noun, annotation = error["input"], COLLECTION_NOUNS[error["type"]], annotation_at(path, root)
-    if noun == "a mapping" and (form := _named_entries(value, annotation, path)):
+    if noun == "a mapping" and model_of(annotation) is None and (form := _named_entries(value, annotation, path)):
         return f"; write {form}"
     entries = cast("dict[object, object]", error["input"] if isinstance(error["input"], dict) else {})
     if noun == "a list" and entries:  # the one item, written without brackets

@@ -108,7 +108,8 @@ class SchemaGenerator:
         if entry.get("keys_of") == _POOL_CAPACITY:
             return self._pool_capacity()
         if model := entry.get("keys_of"):
-            return self._argument(model, name)
+            argument = self._argument(model, name)
+            return {key: each for key, each in argument.items() if key != "plain"} if entry.get("output") else argument
         value = self._value_of(entry) if entry.get("output") else _plain(self._value_of(entry))
         secret = {"secret": True} if entry.get("secret") else {}
         return {**value, **secret, "description": entry["description"]}

@@ -32,6 +32,8 @@ def argument_modules() -> Mapping[str, str]:
         else:
             component = schema.component(written)
         arguments = {key: each for key, each in component["inputProperties"].items() if key not in left_out}
+        for key in table.get("outputs", ()):
+            arguments[key] = {field: each for field, each in arguments[key].items() if field != "plain"}
         required = [key for key in arguments if key in component["requiredInputs"]]
         ordered = {key: arguments[key] for key in [*required, *(key for key in arguments if key not in required)]}
         modules[to_snake(name[0].lower() + name[1:])] = _module(

@@ -1,0 +1,132 @@
+"""A stack file without the keys and values that cannot be read, to find what else is wrong with the same entries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from berth.diagnostics import FieldPath, Problem, Severity
+from berth.spec.parse import SPLITTABLE_SECTIONS
+
+_MEANT: Final = re.compile(r"unknown key '.*'; (?:did you mean|remove the '.' before) '(?P<key>[^']+)'")
+"""A fault that names the key which was meant."""
+_MEANS_NOTHING: Final = re.compile(r"unknown key '.*'; (?:write one of |the nearest of |it is a key of [^:]+: move )")
+"""A fault of a key that changes nothing in its entry, whatever was meant."""
+
+_DECISIVE: Final = frozenset(
+    {"autoProvisioned", "capacity", "existing", "integrations", "machineType", "medium", "mode"}
+    | {"namespace", "namespaces", "networking", "zone", "zones"}
+)
+"""Keys that decide what others of their entry mean: without their values no fault of the rest is certain."""
+_OF_ENTRIES: Final = frozenset({"queues", "pools"})
+"""Keys inside an entry whose own entries others need as a whole."""
+
+
+class AsMeant(Struct, frozen=True):
+    """The `fleet` with the keys that were meant, and without those that mean nothing or have a value that is none.
+
+    `renamed` has the path of each key that was meant → the key as it is written, `omitted` the paths of keys without a
+    value, and `entries` what was set aside for them.
+    """
+
+    fleet: Mapping[str, Any]
+    renamed: Mapping[FieldPath, str]
+    omitted: frozenset[FieldPath]
+    entries: frozenset[FieldPath]
+
+    def more_faults(self, found: Iterable[Problem], reported: Iterable[Problem]) -> tuple[Problem, ...]:
+        """Return the faults `found` of this fleet that are in the entries and not `reported` of the written one.
+
+        A fault that names an omitted key may follow from that, and a value that does not fit a key that was meant was
+        perhaps not meant for it.
+        """
+        known = {(each.path, each.code) for each in reported}
+        keys = {each[-1] for each in self.omitted}
+        named = re.compile(rf"\b(?:{'|'.join(re.escape(str(key)) for key in keys)})\b") if keys else None
+        more = (
+            replace(each, path=tuple(self.renamed.get(each.path[: i + 1], step) for i, step in enumerate(each.path)))
+            for each in found
+            if each.severity == Severity.FAULT
+            and _entry(each.path) in self.entries
+            and not (each.path in self.renamed and each.code in ("bad-type", "bad-value"))
+            and not any(_overlap(each.path, path) for path in self.omitted)
+            and not (named and named.search(each.message))
+        )
+        return tuple(each for each in more if (each.path, each.code) not in known)
+
+
+def as_meant(fleet: object, problems: Iterable[Problem]) -> AsMeant | None:
+    """Return a fleet as it was meant, by the `problems` for which parts of it are set aside; None if nothing is.
+
+    A key that other tools have, or that belongs below another one, stays: what it says may be all that the rest lacks.
+    """
+    renamed, omitted, entries = dict[FieldPath, str](), set[FieldPath](), set[FieldPath]()
+    for problem in problems:
+        if problem.severity != Severity.FAULT or (change := _change(problem)) is None:
+            continue
+        path, key = change
+        changed = _with_key(fleet, path, key)
+        if changed is None:
+            continue
+        fleet = changed
+        entries |= {_entry(path), _entry(path if key is None else (*path[:-1], key))}
+        if key is not None:
+            renamed[*path[:-1], key] = str(path[-1])
+        elif problem.code != "unknown-key":
+            omitted.add(path)
+    if not entries:
+        return None
+    return AsMeant(cast("Mapping[str, Any]", fleet), renamed, frozenset(omitted), frozenset(entries))
+
+
+def _change(problem: Problem) -> tuple[FieldPath, str | None] | None:
+    """Return the path of the key that a fault is about, and how it was meant; None if what was meant is open.
+
+    Of an item of a list it is the key of the list.
+    """
+    path = problem.path
+    if problem.code == "unknown-key":
+        meant = _MEANT.match(problem.message)
+        if meant is None and not _MEANS_NOTHING.match(problem.message):
+            return None
+        return path, meant["key"] if meant else None
+    if not _DECISIVE.isdisjoint(path) or not _OF_ENTRIES.isdisjoint(path[2:][-2:]):
+        return None
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    return None if path == _entry(path) else (path, None)
+
+
+def _entry(path: FieldPath) -> FieldPath:
+    """Return the part of a file that is set aside for a fault in it."""
+    return path[:2] if path and path[0] in SPLITTABLE_SECTIONS else path[:1]
+
+
+def _overlap(path: FieldPath, other: FieldPath) -> bool:
+    """Whether one of two places is in the other, or in what it is a key of."""
+    shorter = min(len(path), len(other))
+    return path[:shorter] == other[:shorter] and len(path) > len(_entry(path))
+
+
+def _with_key(value: object, path: FieldPath, key: str | None) -> Any:
+    """Return a value whose key at `path` has the name `key`, or is left out where it is None or there already.
+
+    None if the path is not that of a key.
+    """
+    step, rest = path[0], path[1:]
+    if isinstance(value, Mapping) and step in value:
+        entries = cast("Mapping[object, object]", value)
+        if rest:
+            inner = _with_key(entries[step], rest, key)
+            return None if inner is None else {**entries, step: inner}
+        renamed = {} if key is None or key in entries else {key: entries[step]}
+        return {**{name: each for name, each in entries.items() if name != step}, **renamed}
+    if isinstance(value, list) and isinstance(step, int) and rest:
+        items = cast("list[object]", value)
+        inner = _with_key(items[step], rest, key)
+        return None if inner is None else [*items[:step], inner, *items[step + 1 :]]
+    return None
