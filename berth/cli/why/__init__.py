@@ -42,8 +42,8 @@ def why_command(
 
     Reads Kueue's conditions, queues and nodes of a cluster from files, and compares them with the stack.
     """
+    from berth.cli.manifests import read_kubectl_files
     from berth.diagnostics import Problem, Severity, did_you_mean
-    from berth.jobs.files import ManifestDocument, read_kubectl_json
     from berth.loader.locate import display_path
     from berth.simulator.fleet import build_simulated_fleet
     from berth.simulator.live import is_cluster_state, read_cluster_state
@@ -52,12 +52,7 @@ def why_command(
     from berth.why.document import why_as_json, why_document
 
     evaluation = evaluate_or_exit(stack)
-    documents: list[ManifestDocument] = []
-    problems: list[Problem] = []
-    for file in live:
-        found, faults = read_kubectl_json(file, display_path(file, project_root()))
-        documents += found
-        problems += faults
+    documents, problems = read_kubectl_files(live, project_root())
     fleet = build_simulated_fleet(evaluation.fleet)
     state, state_problems = read_cluster_state(
         [each for each in documents if is_cluster_state(each)] or documents, fleet

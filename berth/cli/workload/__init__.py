@@ -13,6 +13,7 @@ from berth.cli.arguments import (
     StackArgument,
     evaluate_or_exit,
     format_json,
+    google_fleet,
     print_problems,
 )
 from berth.workloads.options import KINDS, RESTART_STRATEGIES
@@ -123,11 +124,10 @@ def workload_command(
 def _print_acceptance(stack: str, team: str | None, queue: str | None, *, as_json: bool) -> NoReturn:
     """Print a short job for each pool, and exit 1 if there is none at all."""
     evaluation = evaluate_or_exit(stack, needs="kueue")
-    if evaluation.fleet_plan is None:
-        raise typer.BadParameter(f"'{evaluation.stack}' has no pools; write the stack of the platform")
+    plan = google_fleet(evaluation, "has no pools; write the stack of the platform")
     from berth.cli.workload import generate as verb
 
-    jobs = verb.acceptance_jobs(evaluation, evaluation.fleet_plan, team, queue)
+    jobs = verb.acceptance_jobs(evaluation, plan, team, queue)
     if as_json:
         typer.echo(
             format_json(
