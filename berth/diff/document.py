@@ -7,10 +7,11 @@ from itertools import groupby
 from typing import Final
 
 from berth.diff import text as diff_text
-from berth.diff.changes import ChangeKind, Changes, ResourceChange
+from berth.diff.changes import Changes
 from berth.diff.entitlements import CountChange, QuotaChanges
 from berth.diff.guard import text as guard_text
 from berth.diff.headline import headline
+from berth.diff.kinds import ChangeKind, ResourceChange
 from berth.diff.workers import WorkerChange
 from berth.document import Block, Change, Heading, Line, Lines, Table
 from berth.planner.queueing.preemption import describe_rules

@@ -9,8 +9,8 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.changes import ChangeKind
 from berth.diff.in_time.compare import CalendarChange, compare_calendars
+from berth.diff.kinds import ChangeKind
 from berth.diff.pools import BufferChange, compare_buffers
 from berth.diff.priorities import (
     PriorityChange,

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from berth.diagnostics import join_words
 from berth.diff.calm.phrases import loud_parts
-from berth.diff.changes import ChangeKind, Changes
+from berth.diff.changes import Changes
 from berth.diff.entitlements import CohortQuotaChange, TeamChange, TeamQuotaChange
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.in_time.compare import calendar_parts
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange
 from berth.diff.rights.changes import RightChange
 from berth.diff.settings import SettingChange

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from berth.diff.changes import ChangeKind
 from berth.diff.guard.allowances import UNPROTECTED, GuardedAction
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
 from berth.diff.guard.protected_objects import ProtectedObjectKind, protected_object_kinds
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange
 from berth.plan.fleet import AllowancesPlan
 from berth.plan.teams import QueueingPlan

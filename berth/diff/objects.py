@@ -10,8 +10,8 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.changes import ChangeKind
 from berth.diff.fields import FieldChange, compare_fields
+from berth.diff.kinds import ChangeKind
 from berth.manifests import immutable
 from berth.manifests.fleet import all_manifests
 from berth.manifests.releases import stays

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.changes import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.fields import compare_fields
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.manifests.serving.capacity_buffers import describe_units
 from berth.names import to_camel

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct
 
-from berth.diff.changes import ChangeKind
+from berth.diff.kinds import ChangeKind
 from berth.plan.kueue import PriorityPlan
 from berth.plan.teams import QueueingPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas

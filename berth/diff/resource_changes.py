@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from berth.diff.changes import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.fields import FieldChange
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.provider_inputs.changes import compare_registrations
 from berth.diff.provider_inputs.effects import (
     UpdateEffect,

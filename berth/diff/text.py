@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from berth.diagnostics import join_words
-from berth.diff.changes import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.fields import FieldChange, format_bounds, format_change, format_on_one_line
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
 from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, StopChange

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from berth.diff.changes import ChangeKind
 from berth.diff.entitlements import CountChange, QuotaKey, compare_counts
+from berth.diff.kinds import ChangeKind
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 

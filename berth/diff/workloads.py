@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from berth.diff.changes import ChangeKind, FieldEffect
 from berth.diff.entitlements import CountChange
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.classify import PROVIDER_TYPE, redirected
 from berth.diff.guard.preview_steps import HIDDEN, STACK_REFERENCE, Expected, PreviewRules, PreviewStep, connections
+from berth.diff.kinds import ChangeKind, FieldEffect
 from berth.diff.objects import KeyedManifest, ObjectChange, compare_manifests
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.manifests.releases import kubernetes_provider

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from berth.simulator.pending_reasons import PendingReason, QuotaUse
+from berth.simulator.lenders import QuotaUse
+from berth.simulator.pending_reasons import PendingReason
 from berth.simulator.story import JobOutcome, JobStatus, Preemption, SimulationRun, StepResult
 from berth.simulator.text import RunFormatter
 

@@ -1,8 +1,8 @@
-"""What the state after a step says of a job: the quota that it uses, with its lenders, or why it is pending."""
+"""Why a job is pending, derived from the state after a step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -11,72 +11,9 @@ from berth.simulator.scheduler.events import required_checks
 from berth.simulator.scheduler.flavor_assignment import Assignment, AssignmentOutcome, FlavorAssigner
 from berth.simulator.scheduler.model import HOLD_AND_DRAIN, FlavorResource, ResourceFlavor
 from berth.simulator.scheduler.preemption import cached_preemption
-from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode
+from berth.simulator.scheduler.quota import QuotaState
 from berth.simulator.scheduler.state import JobState, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
-
-
-class QuotaUse(Struct, frozen=True):
-    """An amount of one flavor and resource: `guaranteed` is within the queue's nominal quota, the rest is borrowed.
-
-    `lenders` are queues, or cohorts with quota of their own, with idle quota: nearest first, as many as needed.
-    """
-
-    flavor_resource: FlavorResource
-    amount: int
-    guaranteed: int
-    lenders: tuple[str, ...] = ()
-
-    @property
-    def borrowed(self) -> int:
-        """The amount above the queue's nominal quota."""
-        return self.amount - self.guaranteed
-
-
-def quota_uses(usage: dict[QuotaState, int]) -> tuple[QuotaUse, ...]:
-    """Return the quota that a job will use; `usage` is not counted yet."""
-    return tuple(_quota_use(stock, amount) for stock, amount in usage.items() if amount and stock.counts_quota)
-
-
-def _quota_use(quota_state: QuotaState, amount: int) -> QuotaUse:
-    guaranteed = max(0, min(amount, quota_state.nominal - quota_state.usage))
-    return QuotaUse(
-        quota_state.flavor_resource,
-        amount,
-        guaranteed,
-        tuple(_find_lenders(quota_state, amount - guaranteed)) if guaranteed < amount else (),
-    )
-
-
-def _find_lenders(quota_state: QuotaState, needed: int) -> Iterator[str]:
-    branch = quota_state.node
-    for cohort in branch.ancestors():
-        for lender, idle in _idle_quota(cohort, branch, quota_state.flavor_resource):
-            if needed <= 0:
-                return
-            needed -= idle
-            yield lender
-        branch = cohort
-
-
-def _idle_quota(
-    cohort: QuotaTreeNode, branch: QuotaTreeNode, flavor_resource: FlavorResource
-) -> Iterator[tuple[str, int]]:
-    """Yield the owners of idle quota under a cohort, outside the branch `below`, with the amount that can be lent."""
-    for child in cohort.children:
-        quota_state = child.quota_states.get(flavor_resource)
-        if child is branch or quota_state is None:
-            continue
-        if child.children:
-            yield from _idle_quota(child, branch, flavor_resource)
-        elif (
-            idle := min(
-                quota_state.subtree_quota - quota_state.local_quota, quota_state.subtree_quota - quota_state.usage
-            )
-        ) > 0:
-            yield child.name, idle
-    if (cohort_nominal := cohort.quota_state(flavor_resource).nominal) > 0:
-        yield cohort.name, cohort_nominal
 
 
 class PendingCode(StrEnum):

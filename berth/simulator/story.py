@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from berth.diagnostics import Problem
 from berth.placement.beside import Room
 from berth.simulator.fleet import SimulatedFleet, turn_warnings
+from berth.simulator.lenders import QuotaUse
 from berth.simulator.occupancy import NodeRoom, NodesOfFleet, Occupancy
-from berth.simulator.pending_reasons import PendingReason, QuotaUse, find_pending_reason
+from berth.simulator.pending_reasons import PendingReason, find_pending_reason
 from berth.simulator.scenario import ScenarioStep, StepKind
 from berth.simulator.scheduler.events import JobEvent, JobEventKind, required_checks
 from berth.simulator.scheduler.simulate import Simulator

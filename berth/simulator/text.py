@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from berth.diagnostics import join_words
 from berth.jobs.quantities import format_quantity
 from berth.placement.beside import Room
+from berth.simulator.lenders import QuotaUse
 from berth.simulator.occupancy import NodeRoom
-from berth.simulator.pending_reasons import PendingCode, PendingReason, QuotaUse, Shortage
+from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage
 from berth.simulator.scheduler.victims import (
     IN_CLUSTER_QUEUE,
     IN_COHORT_FAIR_SHARING,

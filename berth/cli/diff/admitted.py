@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from berth.cli.arguments import EXIT_FAULTS, print_problems, project_root
 from berth.diagnostics import Severity
-from berth.diff.changes import ChangeKind, Changes
+from berth.diff.changes import Changes
+from berth.diff.kinds import ChangeKind
 from berth.document import Line, Lines
 from berth.jobs.files import read_kubectl_json
 from berth.loader.locate import display_path

@@ -17,13 +17,14 @@ from berth.diff.ack.resources import (
     compare_quota_trees,
 )
 from berth.diff.calm.loud import loud_differences
-from berth.diff.changes import ChangeKind, Changes, FieldEffect, ResourceChange
+from berth.diff.changes import Changes
 from berth.diff.entitlements import QuotaChanges, compare_quotas
 from berth.diff.guard.allowances import GuardedAction, allowance_reason, unused_allowances
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.classify import guarded_updates, updated_resources
 from berth.diff.guard.guarantees import guarantees_lost, lost_guarantee, quota_number, vanished_guarantees
 from berth.diff.guard.preview_steps import Expected, PreviewRules, PreviewStep, connections, is_hidden
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.lost_objects import lost_objects_of
 from berth.diff.objects import Manifest, ObjectChange, ObjectKey, compare_manifests, keyed_manifests, moved_objects
 from berth.diff.provider_inputs.effects import UpdateEffect

@@ -7,11 +7,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from berth.diff.changes import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.entitlements import QuotaNodeChange, compare_counts
 from berth.diff.fields import compare_fields
 from berth.diff.guard.allowances import GuardedAction, ProtectedKind, allowance_reason
 from berth.diff.guard.changes import GuardedChange, lost_resources, removed_guarantees
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.pools import NO_NODES, PoolChange, queues_of_flavor
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.names import to_camel

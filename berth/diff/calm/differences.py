@@ -9,8 +9,8 @@ from typing import Final, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.changes import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.entitlements import QuotaChanges
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
 from berth.diff.provider_inputs.effects import UpdateEffect

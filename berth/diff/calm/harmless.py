@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from msgspec import Struct
 
 from berth.diff.calm.differences import NEW_NODES, NOT_APPLIED, Difference
-from berth.diff.changes import ChangeKind
+from berth.diff.kinds import ChangeKind
 from berth.plan.node_settings import Bounds
 from berth.yaml_loader import load_table
 

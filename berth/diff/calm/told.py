@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from berth.diff.calm.differences import POOL, Difference
-from berth.diff.calm.loud import Subjects
-from berth.diff.changes import ChangeKind, Changes
+from berth.diff.calm.subjects import Subjects
+from berth.diff.changes import Changes
 from berth.diff.guard.allowances import GuardedAction
+from berth.diff.kinds import ChangeKind
 from berth.diff.rights.changes import SERVING
 from berth.diff.rights.nodes import OPENING_INPUTS
 from berth.diff.text import EMPHASIZED, EMPHASIZED_KINDS

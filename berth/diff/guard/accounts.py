@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from berth.diff.changes import ChangeKind, ResourceChange
 from berth.diff.guard.allowances import PROTECTED_ON_GKE, GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.classify import plan_of_worker
 from berth.diff.guard.preview_steps import REPLACING_OPS, PreviewStep
+from berth.diff.kinds import ChangeKind, ResourceChange
 from berth.plan.fleet import ExistingClusterPlan, FleetPlan, PoolPlan
 from berth.plan.gke import NodePoolPlan
 from berth.resource import IN_WORKER, ResourceKind

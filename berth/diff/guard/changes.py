@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.changes import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.guard.allowances import (
     CLUSTER_KEY,
     PROTECTED_ON_GKE,
@@ -23,6 +22,7 @@ from berth.diff.guard.allowances import (
     allowance_reason,
     unused_allowances,
 )
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.plan.fleet import AllowancesPlan, FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan

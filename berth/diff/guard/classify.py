@@ -14,10 +14,10 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from berth.diagnostics import join_words
-from berth.diff.changes import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.guard.allowances import CLUSTER_KEY, PROTECTED_BY_TYPE, UNPROTECTED, GuardedAction
 from berth.diff.guard.changes import GuardedChange, names_by_key, worker_plan
 from berth.diff.guard.preview_steps import PreviewStep, is_hidden
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, word_for_input
 from berth.kubeconfig import KubeconfigError, cluster_of
 from berth.plan.fleet import AllowancesPlan, FleetPlan

@@ -14,7 +14,6 @@ from typing import NamedTuple, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.changes import FieldEffect
 from berth.diff.guard.agreement import disagreements
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
@@ -22,6 +21,7 @@ from berth.diff.guard.classify import guarded_updates
 from berth.diff.guard.preview_scope import doubts_of_run, notes_of_run, unfinished_program
 from berth.diff.guard.preview_steps import EnginePreview, PreviewRules, PreviewStep
 from berth.diff.guard.protected_objects import lost_objects, lost_safeguards
+from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.resource import ResourceKind
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from berth.diff.changes import FieldEffect
 from berth.diff.fields import FieldChange, compare_fields
+from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import (
     InputRules,
     UpdateEffect,

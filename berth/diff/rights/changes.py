@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from berth.catalog.google_roles import google_roles
-from berth.diff.changes import ChangeKind
+from berth.diff.kinds import ChangeKind
 from berth.planner.tenancy.isolation import GOOGLE_API_RANGES
 
 

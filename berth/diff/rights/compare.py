@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from msgspec import Struct
 
 from berth.catalog.google_roles import google_roles
-from berth.diff.changes import ChangeKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.rights.changes import (
     ALERT,
     ALERTS,

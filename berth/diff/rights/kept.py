@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from berth.diff.changes import ChangeKind, ResourceChange
 from berth.diff.guard.changes import worker_plan
+from berth.diff.kinds import ChangeKind, ResourceChange
 from berth.diff.provider_inputs.effects import UpdateEffect, is_within
 from berth.diff.rights.changes import (
     AUTHORIZED_NETWORK,

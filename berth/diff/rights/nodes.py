@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from berth.diff.changes import ChangeKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.rights.changes import CONTROL_PLANE, NODES, RightChange
 from berth.google.fleet import google_resources
 from berth.plan.fleet import FleetPlan

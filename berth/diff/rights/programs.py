@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from berth.diff.changes import ChangeKind
 from berth.diff.fields import compare_fields
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ClusterObjects, Manifest
 from berth.diff.rights.changes import (
     CHART,

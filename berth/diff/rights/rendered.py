@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.changes import ChangeKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ClusterObjects, Manifest
 from berth.diff.rights.changes import (
     API_TOKEN,

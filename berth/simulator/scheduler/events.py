@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from berth.simulator.pending_reasons import QuotaUse
+from berth.simulator.lenders import QuotaUse
 from berth.simulator.scheduler.state import SimulatedWorkload
 from berth.simulator.scheduler.victims import Victim
 

@@ -6,8 +6,8 @@ earlier, while preempted jobs still hold their quota; `delay_release` is for the
 
 from __future__ import annotations
 
+from berth.simulator.lenders import quota_uses
 from berth.simulator.local_usage import SimulatedClock
-from berth.simulator.pending_reasons import quota_uses
 from berth.simulator.scheduler.build_queues import build_queues
 from berth.simulator.scheduler.cycle import CycleResult, SchedulingCycle
 from berth.simulator.scheduler.events import (

@@ -12,7 +12,8 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from berth.plan.configuration import PodsReadyPlan
-from berth.simulator.pending_reasons import PendingReason, QuotaUse
+from berth.simulator.lenders import QuotaUse
+from berth.simulator.pending_reasons import PendingReason
 from berth.simulator.scheduler.model import FlavorResource, Job
 
 

@@ -15,11 +15,12 @@ from msgspec.structs import asdict, replace
 from berth.alibaba import fleet as alibaba_fleet
 from berth.backends.interface import compare
 from berth.cli.plan.fleet import fleet_plan_as_json
-from berth.diff.changes import ChangeKind, Changes
+from berth.diff.changes import Changes
 from berth.diff.document import changes_document
 from berth.diff.entitlements import CountChange
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.headline import headline
+from berth.diff.kinds import ChangeKind
 from berth.diff.provider_inputs.effects import (
     UpdateEffect,
     effect_of_input,

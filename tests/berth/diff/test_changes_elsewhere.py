@@ -10,9 +10,9 @@ import yaml
 from msgspec.structs import replace
 
 from berth.backends.interface import IncomparablePlans, compare
-from berth.diff.changes import ChangeKind
 from berth.diff.entitlements import CountChange
 from berth.diff.headline import headline
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import load_kinds
 from berth.evaluate import evaluate_stack
 from berth.manifests import ack

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from berth.cli.diff.as_json import changes_as_json
-from berth.diff.changes import ChangeKind, Changes
+from berth.diff.changes import Changes
 from berth.diff.compare import compare_fleets
 from berth.diff.document import changes_document
 from berth.diff.headline import headline
+from berth.diff.kinds import ChangeKind
 from berth.document.text import render_text
 from berth.upgrade.as_json import upgrade_as_json
 from berth.upgrade.document import upgrade_headline

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from berth.backends.interface import compare
 from berth.backends.table import StackPlan
-from berth.diff.changes import ChangeKind
+from berth.diff.kinds import ChangeKind
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from tests.berth.diff.edits.engine_changes import REPLACED, Address, Disagreement, disagreements, reported

@@ -16,8 +16,9 @@ from msgspec import Struct
 
 from berth.alibaba import fleet as alibaba_fleet
 from berth.backends.table import StackPlan
-from berth.diff.changes import ChangeKind, Changes, FieldEffect
+from berth.diff.changes import Changes
 from berth.diff.fields import FieldChange, compare_fields
+from berth.diff.kinds import ChangeKind, FieldEffect
 from berth.diff.pools import PoolChange
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.renames import former_worker_names, with_worker_names

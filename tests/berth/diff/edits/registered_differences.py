@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from berth.diff.calm.differences import NEW_NODES, NOT_APPLIED, Difference
 from berth.diff.calm.harmless import harmless_kind
-from berth.diff.calm.loud import Subjects
-from berth.diff.changes import ChangeKind
+from berth.diff.calm.subjects import Subjects
 from berth.diff.fields import FieldChange
+from berth.diff.kinds import ChangeKind
 from berth.diff.provider_inputs.effects import UpdateEffect, effect_of_input, input_rules
 from berth.engine import RecordedResource
 from berth.plan.ack import AckFleetPlan

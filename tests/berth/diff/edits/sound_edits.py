@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from berth.diff.calm.harmless import harmless_kind
 from berth.diff.calm.loud import all_differences
-from berth.diff.changes import ChangeKind, Changes
+from berth.diff.changes import Changes
 from berth.diff.entitlements import QuotaChanges
 from berth.diff.headline import headline
+from berth.diff.kinds import ChangeKind
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.evaluate import Evaluation
 from tests.berth.diff.edits.one_key import base_values, evaluate_values
