@@ -18,7 +18,7 @@ _MEANS_NOTHING: Final = re.compile(r"unknown key '.*'; (?:write one of |the near
 """A fault of a key that changes nothing in its entry, whatever was meant."""
 
 _DECISIVE: Final = frozenset(
-    {"autoProvisioned", "capacity", "existing", "integrations", "machineType", "medium", "mode"}
+    {"autoProvisioned", "capacity", "existing", "integrations", "kind", "machineType", "medium", "mode"}
     | {"namespace", "namespaces", "networking", "zone", "zones"}
 )
 """Keys that decide what others of their entry mean: without their values no fault of the rest is certain."""

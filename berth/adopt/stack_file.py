@@ -143,7 +143,13 @@ def _represent_text(writer: Any, text: str) -> Any:
     return writer.represent_scalar("tag:yaml.org,2002:str", text, style="'" if _RETYPED.fullmatch(text) else None)
 
 
+def _represent_number(writer: Any, number: float) -> Any:
+    """Return a float without a fraction as the integer that Pulumi makes of it."""
+    return writer.represent_int(int(number)) if number.is_integer() else writer.represent_float(number)
+
+
 _Writer.add_representer(str, _represent_text)
+_Writer.add_representer(float, _represent_number)
 
 
 def render_stack_file(adopted: AdoptedFleet, header: str = HEADER) -> str:

@@ -18,7 +18,7 @@ from berth.placement.own_pods import OwnPods, own_scope
 class PodRule(StrEnum):
     """A rule between the pods of a job that can keep them off nodes with room."""
 
-    PORTS = "host ports"
+    PORTS = "use of host ports"
     ANTI_AFFINITY = "pod anti-affinity"
     AFFINITY = "pod affinity"
     SPREAD = "topology spread"

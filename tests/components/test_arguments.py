@@ -478,6 +478,7 @@ def test_queues_of_a_team() -> None:
     objects = inside(build)
     queue = objects["queues-vision-train-cluster-queue"]["spec"]
     assert (queue["cohortName"], queue["queueingStrategy"]) == ("research", "StrictFIFO")
+    assert queue["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "theirs"}}
     assert objects["queues-vision-train-local-queue/vision/train"]["metadata"]["namespace"] == "theirs"
 
 

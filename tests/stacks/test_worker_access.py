@@ -110,6 +110,29 @@ def test_a_new_date_is_a_new_token_and_the_same_resource() -> None:
     assert names == ["multikueue", "multikueue-2026-08-01", "multikueue-2026-11-22"]
 
 
+def test_a_manager_changes_jobs_and_workloads_and_only_reads_queues() -> None:
+    """What Kueue's own script for a worker's kubeconfig gives."""
+    (worker,) = small.plan(managed()).workers
+    rules = cast(Any, access_of(worker.plan.manager_access).only_resource("ClusterRole").inputs["rules"])
+    verbs = {
+        f"{group}/{resource}": set(rule["verbs"])
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    reads, creates = {"get", "list", "watch"}, {"create", "delete", "get", "list", "watch"}
+    assert verbs == {
+        "batch/jobs": creates,
+        "batch/jobs/status": {"get"},
+        "jobset.x-k8s.io/jobsets": creates,
+        "jobset.x-k8s.io/jobsets/status": {"get"},
+        "kueue.x-k8s.io/workloads": {*creates, "update", "patch"},
+        "kueue.x-k8s.io/workloads/status": {"get", "update", "patch"},
+        "kueue.x-k8s.io/clusterqueues": reads,
+        "kueue.x-k8s.io/localqueues": reads,
+    }
+
+
 def access_of(access: WorkerAccessPlan | None) -> Run:
     """What the access to a worker consists of."""
     assert access is not None

@@ -69,7 +69,7 @@ def threshold_entries(rules: Mapping[str, tuple[object, object]], cluster: str, 
         entry: StackEntry = {}
         limit = read_limit(row, str(query), cluster, backend)
         if limit is not None and limit != row["limit"]:
-            entry["limit"] = int(limit) if limit.is_integer() else limit
+            entry["limit"] = limit
         seconds = _seconds(duration)
         if seconds is not None and seconds != alert_seconds(row["for"]):
             entry["for"] = f"{seconds}s"

@@ -7,8 +7,8 @@ isolation of pods) counts as a widened right.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from ipaddress import ip_network
-from typing import Any, Final, cast
+from ipaddress import IPv4Network
+from typing import Final
 
 from msgspec import Struct
 
@@ -122,9 +122,7 @@ def _kind_of_change(right: str, before: str | None, after: str | None) -> Change
         return ChangeKind.CHANGED if len(ranks) < 2 else _direction(ranks[1] - ranks[0])
     if right != AUTHORIZED_NETWORK:
         return ChangeKind.CHANGED
-    old, new = (cast("Any", ip_network(value.rpartition(" ")[2])) for value in (before, after))
-    if old.version != new.version:
-        return ChangeKind.CHANGED
+    old, new = (IPv4Network(value.rpartition(" ")[2]) for value in (before, after))
     return (
         ChangeKind.WIDENED if old.subnet_of(new) else ChangeKind.NARROWED if new.subnet_of(old) else ChangeKind.CHANGED
     )

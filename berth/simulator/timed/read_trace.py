@@ -80,7 +80,7 @@ class TraceReader:
                 return
             for row in rows:
                 self._line = rows.line_num
-                if not row or not any(cell.strip() for cell in row):
+                if not any(cell.strip() for cell in row):
                     continue
                 if len(row) != len(head):
                     message = f"has {len(row)} values, and {len(head)} columns; write one value for each column"

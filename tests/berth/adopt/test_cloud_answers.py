@@ -417,6 +417,32 @@ def test_thresholds_of_a_prometheus_in_the_cluster_are_read() -> None:
     assert fleet["monitoring"]["alerts"]["slow-admission"] == {"limit": 7200}
 
 
+@pytest.mark.parametrize(
+    ("name", "labels", "backends"),
+    [
+        ("berth-kueue", {"app.kubernetes.io/managed-by": "berth"}, ["managed", "in-cluster"]),
+        ("berth-kueue", {"app.kubernetes.io/managed-by": "Helm"}, ["in-cluster"]),
+        ("berth-kueue", {}, ["in-cluster"]),
+        ("trainers", {"app.kubernetes.io/managed-by": "berth"}, ["in-cluster"]),
+    ],
+)
+def test_only_berths_own_metrics_of_kueue_are_managed_prometheus(
+    name: str, labels: dict[str, str], backends: list[str]
+) -> None:
+    """Others let Google collect metrics too, in a cluster whose operator makes Berth's rules."""
+
+    def edit(answers: Answers) -> None:
+        answers["alerts.json"] = []
+        items = answers["objects.json"]["items"]
+        others = [o for o in items if o["kind"] not in ("PodMonitoring", "ClusterRules")]
+        metadata = {"name": name, "namespace": "kueue-system", "labels": labels}
+        one = {"apiVersion": "monitoring.googleapis.com/v1", "kind": "PodMonitoring", "metadata": metadata}
+        answers["objects.json"]["items"] = [*others, one]
+
+    fleet, _, _, _ = adopted(BATCH, edit)
+    assert fleet["monitoring"]["backends"] == backends
+
+
 def test_an_existing_prometheus_is_kept() -> None:
     def edit(answers: Answers) -> None:
         metadata = {"name": "prometheus-operator", "namespace": "observability"}

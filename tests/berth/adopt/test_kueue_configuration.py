@@ -97,6 +97,15 @@ def test_a_setting_that_differs_becomes_a_key_and_stays(change: dict[str, Any], 
     assert [line for line in lines if section in line] == []
 
 
+@pytest.mark.parametrize("duration", ["1.5h", "soon"])
+def test_a_duration_that_no_stack_file_can_have_is_written_as_it_is(duration: str) -> None:
+    """The stack file's fault names it."""
+    here = inventory(yaml.safe_dump({**yaml.safe_load(CHART), "waitForPodsReady": {"timeout": duration}}))
+    _, fleet, evaluation = adopt_inventory(here, "dev")
+    assert fleet.fleet["kueue"]["waitForPodsReady"] == {"timeout": duration}
+    assert [fault.path for fault in evaluation.faults] == [("kueue", "waitForPodsReady", "timeout")]
+
+
 def test_only_gates_that_no_other_key_turns_on_are_written() -> None:
     text = yaml.safe_dump({**yaml.safe_load(CHART), "featureGates": {"LocalQueueMetrics": True}})
     assert adopted(text)[0]["featureGates"] == {"LocalQueueMetrics": True}
@@ -134,6 +143,13 @@ def test_a_config_map_without_the_file_is_refused() -> None:
         each["data"].clear()  # type: ignore[attr-defined]
     with pytest.raises(InvalidInventory, match=r"has no controller_manager_config\.yaml; give the answer of kubectl"):
         adopt_inventory(here, "dev")
+
+
+def test_weights_of_resources_stay() -> None:
+    """Pulumi takes 0.0 for text, so it is written as 0."""
+    sharing = {"resourceWeights": {"cpu": 0.5, "memory": 0.0, "nvidia.com/gpu": 2.0}, "usageHalfLifeTime": "1h"}
+    keys, _ = adopted(yaml.safe_dump({**yaml.safe_load(CHART), "admissionFairSharing": sharing}))
+    assert keys["admissionFairSharing"]["resourceWeights"] == sharing["resourceWeights"]
 
 
 def door(namespace: str, weight: str | None = None) -> ApiObject:

@@ -22,6 +22,8 @@ from berth.plan.fleet import ExistingClusterPlan, ExistingGkeClusterPlan, FleetP
 from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import ClusterQueuePlan
 from tests.gke_answers import files, own_cluster
+from tests.small_fleets import fleet_of_pools, fleet_with
+from tests.small_fleets import plan as plan_of
 from tests.stack_files import GKE_STACKS, plan
 
 NO_ROUND_TRIP = {
@@ -164,6 +166,25 @@ def test_the_first_update_after_adoption_changes_only_helm_installed_objects(sta
     assert others == []
 
 
+@pytest.mark.parametrize(
+    "gpus",
+    [
+        {"gpuSharing": {"maxSharedClients": 2}},
+        {"gpuSharing": {"strategy": "mps", "maxSharedClients": 4}},
+        {"machineType": "a2-ultragpu-1g", "gpuPartition": "3g.40gb"},
+    ],
+)
+def test_divided_gpus_stay_as_they_are(gpus: dict[str, Any]) -> None:
+    pool = {"machineType": "g2-standard-24", "nodes": 4, "zone": "us-central1-a", **gpus}
+    inventory = read_inventory(files(plan_of(fleet_of_pools({"gpus": pool}))))
+    _, adopted, evaluation = adopt_inventory(inventory, "test")
+    assert [fault.line() for fault in evaluation.faults] == []
+    assert isinstance(evaluation.fleet_plan, FleetPlan)
+    changes = first_update_changes(inventory, evaluation.fleet_plan)
+    assert [each.line() for each in changes if each.kept != Kept.SYSTEM] == []
+    assert adopted.fleet["pools"]["gpus"].items() >= gpus.items()
+
+
 # Of dev see the next test; the interfaces that DRANET gives to nodes of gb200 cannot be said of described pools.
 @pytest.mark.parametrize("stack", [stack for stack in EXAMPLES if stack not in ("dev", "gb200")])
 def test_only_resources_inside_the_cluster_are_adopted(stack: str) -> None:
@@ -221,6 +242,15 @@ def test_the_requests_for_machines_are_adopted_as_they_are() -> None:
 def test_a_manager_is_refused() -> None:
     with pytest.raises(InvalidInventory, match="sends its jobs to workers"):
         read_inventory(files(plan("multikueue")))
+
+
+@pytest.mark.parametrize("cohort", [{"cohort": "lab"}, {}])
+def test_a_queue_of_two_teams_keeps_its_cohort(cohort: dict[str, str]) -> None:
+    """Its teams have another one, or it is in none."""
+    queue = {"teams": ["speech", "vision"], **cohort, "flavors": [{"flavor": "l4", "guaranteed": 2}]}
+    given = plan_of(fleet_with({"pools.l4.nodes": 5, "cohorts.lab": {}, "clusterQueues": {"both": queue}}))
+    adopted = adopt(read_inventory(files(given)), "test").fleet
+    assert {key: each for key, each in adopted["clusterQueues"]["both"].items() if key == "cohort"} == cohort
 
 
 def test_annotations_of_a_team_are_adopted() -> None:

@@ -70,6 +70,16 @@ def test_a_provider_is_named_if_there_is_more_than_one() -> None:
     assert "via" not in tree(made(), inputs=False)
 
 
+def test_the_most_frequent_type_is_counted_first() -> None:
+    counts = tree(made(clouds=3), inputs=False).split("\n\n")[-1].splitlines()
+    assert counts == [
+        "    3  pulumi:providers:cloud",
+        "    2  berth:gke:NodePool",
+        "    2  cloud:index:Pool",
+        "7 resources (2 of them components), 1 protected",
+    ]
+
+
 def test_each_input_is_one_line() -> None:
     lines = tree(made(), inputs=True).splitlines()
     start = lines.index("├─ b  berth:gke:NodePool") + 2

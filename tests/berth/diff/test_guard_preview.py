@@ -355,6 +355,9 @@ def test_a_preview_of_an_ack_fleet_is_blocked_in_the_words_of_diff(
             for loss in ACK.changes(edit).blocked
             if loss.kind != ResourceKind.OBJECT
         ]
+    objects = [guard_text.describe_guarded_change(loss) for loss in judged.blocked if loss.kind == ResourceKind.OBJECT]
+    gone = "Namespace search would be deleted, with every job, volume and secret in it"
+    assert objects == ([gone] if edit == "team-taken-out" else [])
 
 
 def test_nothing_of_a_teams_own_stack_is_guarded_and_a_failed_preview_says_why() -> None:

@@ -9,11 +9,13 @@ import pytest
 from berth.backends.interface import compare
 from berth.diff.headline import headline
 from berth.diff.rights.changes import Rank
-from tests.berth.diff.edits.batches import plans
+from tests.berth.diff.edits.judged import plans
 from tests.berth.diff.edits.sound_edits import before
 from tests.small_fleets import fleet_with
 
 _PAYMENTS: Final = {"name": "payments", "existing": True}
+_ACCOUNT: Final = "spot-nodes@acme-ml-dev.iam.gserviceaccount.com"
+_KUBELET: Final = "pools.dws.nodeSystemConfig.kubelet"
 _GROUP: Final = {"teams.vision.groups": ["vision@acme.example"]}
 
 
@@ -76,6 +78,14 @@ def changed(stack: str, edits: dict[str, Any], given: dict[str, Any] | None = No
             "admission policy berth-jobs: check",
         ),
         ("local", {"cluster.existing.serviceCidrBlock": "10.0.0.0/8"}, Rank.ISOLATION, "team vision: network policy"),
+        ("dev", {"pools.v5e.tags": ["bastion"]}, Rank.ISOLATION, "pool v5e: network tag"),
+        ("dev", {"cluster.systemPool.tags": ["bastion"]}, Rank.ISOLATION, "system pool: network tag"),
+        ("dev", {"pools.l4-spot.serviceAccount": _ACCOUNT}, Rank.ISOLATION, "pool l4-spot: account of nodes"),
+        ("dev", {"pools.l4-spot.secureBoot": False}, Rank.ISOLATION, "pool l4-spot: boot"),
+        ("dws-autoprovisioned", {"cluster.nodeAutoProvisioning.secureBoot": False}, Rank.ISOLATION, "nodes: boot"),
+        ("dws", {f"{_KUBELET}.allowedUnsafeSysctls": ["kernel.msg*"]}, Rank.ISOLATION, "pool dws: unsafe sysctl"),
+        ("dws", {f"{_KUBELET}.insecureKubeletReadonlyPortEnabled": True}, Rank.ISOLATION, "pool dws: kubelet port"),
+        ("dev", {"cluster.controlPlane.globalAccess": True}, Rank.ISOLATION, "control plane: private endpoint"),
     ],
 )
 def test_a_right_follows_from_what_is_rendered(stack: str, edits: dict[str, Any], rank: Rank, right: str) -> None:

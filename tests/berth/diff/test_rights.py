@@ -24,6 +24,7 @@ IDENTITY = {"roles": ROLES, "acceptRoles": {ROLES[-1]: "why"}}
 OWNER_GIVES = "changes everything in the project, and grants permissions"
 OWNER = {"roles": ["roles/owner"], "acceptRoles": {"roles/owner": "why"}}
 CONTROL_PLANE = "cluster.controlPlane"
+_CHANNELS = "projects/acme-ml-dev/notificationChannels"
 _N2 = {"machineType": "n2-standard-32", "nodes": 2, "zone": "us-central1-a", "acceptZone": True}
 
 
@@ -95,7 +96,25 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
                 "LeaderWorkerSets there, which Kueue queues)",
             ],
         ),
+        (
+            {CONTROL_PLANE: {"authorizedNetworks": [{"name": "office", "cidrBlock": "203.0.112.0/23"}]}},
+            {CONTROL_PLANE: {"authorizedNetworks": [{"name": "office", "cidrBlock": "203.0.113.0/24"}]}},
+            ["control plane: authorized network office 203.0.112.0/23 → office 203.0.113.0/24, narrowed"],
+        ),
+        (
+            {CONTROL_PLANE: {"authorizedNetworks": [{"name": "office", "cidrBlock": "203.0.113.0/24"}]}},
+            {CONTROL_PLANE: {"authorizedNetworks": [{"name": "office", "cidrBlock": "198.51.100.0/24"}]}},
+            ["control plane: authorized network office 203.0.113.0/24 → office 198.51.100.0/24, changed"],
+        ),
         ({"monitoring": {}}, {"monitoring": {"alerts": False}}, ["monitoring: alerts 17 → 0, removed"]),
+        (
+            {"monitoring": {"notificationChannels": [f"{_CHANNELS}/1", f"{_CHANNELS}/2"]}},
+            {"monitoring": {"notificationChannels": [f"{_CHANNELS}/2", f"{_CHANNELS}/3"]}},
+            [
+                f"monitoring: notification channel {_CHANNELS}/1 is removed",
+                f"monitoring: notification channel {_CHANNELS}/3 is added",
+            ],
+        ),
         (
             {"pools.n2": _N2},
             {"teams.vision.queues.urgent.flavors": [{"pool": "l4", "guaranteed": 4}, {"pool": "n2", "guaranteed": 1}]},

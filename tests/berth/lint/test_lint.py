@@ -6,13 +6,18 @@ import json
 import pathlib
 import re
 import shutil
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.jobs.files import ManifestDocument
+from berth.lint.findings import lint_documents
+from berth.lint.fleet import LintContext
 from tests.berth.bad_input.cases import Case, parsed
 from tests.problem_lines import without_codes
+from tests.small_fleets import fleet_of_pools, plan
 
 HERE = pathlib.Path(__file__).parent
 BASES = {file.stem: file.read_text(encoding="utf-8") for file in sorted((HERE / "base").glob("*.yaml"))}
@@ -183,3 +188,34 @@ def test_json_has_the_same_problems_and_exit_status(folder: pathlib.Path) -> Non
     assert problem["path"].startswith("spec.replicatedJobs[0].template.spec.template.spec.containers[0].resources")
     assert (sound["sound"], sound["admission"], sound["problems"]) == (True, "4 L4 of l4", [])
     assert (sound["verdict"], sound["reasons"]) == ("runs", [])
+
+
+_PORT = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
+_INIT = {"name": "before", "image": "i", **_PORT}
+
+
+@pytest.mark.parametrize(
+    ("container", "spec", "port"),
+    [
+        (_PORT, {}, 8080),
+        ({"ports": [{"containerPort": 80}]}, {}, None),
+        ({"ports": [{"containerPort": 80}]}, {"hostNetwork": True}, 80),
+        ({}, {"initContainers": [_INIT]}, None),
+        ({}, {"initContainers": [{**_INIT, "restartPolicy": "Always"}]}, 8080),
+    ],
+)
+def test_pods_with_a_port_of_their_node_are_on_nodes_of_their_own(
+    container: dict[str, Any], spec: dict[str, Any], port: int | None
+) -> None:
+    """Five pods of one GPU on four nodes of two; an init container that ends gives its port back."""
+    fleet = fleet_of_pools({"l4": {"machineType": "g2-standard-24", "nodes": 4, "zone": "us-central1-a"}})
+    fleet["teams"]["vision"]["podSecurity"] = "privileged"
+    main = {"name": "a", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}, **container}
+    pods = {"spec": {"restartPolicy": "Never", "containers": [main], **spec}}
+    metadata = {"name": "a", "namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "l4"}}
+    job = {"spec": {"parallelism": 5, "completions": 5, "template": pods}, "metadata": metadata}
+    documents = [ManifestDocument("a.yaml", {"apiVersion": "batch/v1", "kind": "Job", **job})]
+    (finding,) = lint_documents(documents, LintContext(plan(fleet)))
+    said = f"its use of host ports (port {port}) leaves room for 4 of its 5 pods on flavor 'l4'; "
+    expected = [] if port is None else [f"{said}write at most 4 pods, or remove it"]
+    assert [each.message for each in finding.problems] == expected

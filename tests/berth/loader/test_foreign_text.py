@@ -59,6 +59,11 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
             "7: this line begins with '+', as one that a diff adds; remove the '+' (so is line 8)",
         ],
     ),
+    "items of a list beside a template": (
+        "config:\n  berth:fleet:\n    region: us-central1\n",
+        "names:\n- a\n- b\nconfig:\n  berth:fleet:\n    region: {{ region }}-1\n",
+        [f"6: '{{{{ region }}}}' {TEMPLATE}"],
+    ),
     "a no-break space after a colon": (
         "region: us",
         "region:\xa0us",

@@ -13,6 +13,8 @@ from berth.nodes.labels import label_table
 from berth.nodes.model import HOSTNAME, NODE_POOL, ZONE
 from berth.nodes.resources import node_resources
 from berth.nodes.sources import node_sources
+from tests.small_fleets import fleet_of_pools
+from tests.small_fleets import plan as small_plan
 from tests.stack_files import GKE_STACKS, every_stack, plan
 
 
@@ -88,6 +90,26 @@ def test_what_an_existing_cluster_has_beside_its_description_is_unknown() -> Non
     assert described.label("anything").is_unknown
     assert described.amount("example.com/fpga") is None
     assert group("multislice", "nodepool").amount("example.com/fpga") == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "taints"),
+    [
+        ({}, ["nvidia.com/gpu"]),
+        ({"nodeLabels": {"example.com/gpu": "l4"}}, []),
+        (
+            {"nodeLabels": {"example.com/gpu": "l4"}, "taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]},
+            ["a"],
+        ),
+    ],
+)
+def test_existing_nodes_that_are_described_by_labels_have_the_taints_that_are_written(
+    keys: dict[str, Any], taints: list[str]
+) -> None:
+    """Other existing nodes are taken for such as GKE makes, which have the taint of their accelerators."""
+    pool = {"machineType": "g2-standard-24", "nodes": 2, **keys}
+    fleet = small_plan(fleet_of_pools({"l4": pool}, cluster={"existing": {"context": "there"}}))
+    assert [[taint.key for taint in each.taints] for each in fleet_nodes(fleet).groups] == [taints]
 
 
 def test_the_zones_of_a_pool_are_groups_that_share_its_nodes() -> None:

@@ -80,6 +80,69 @@ def test_room_beside_others_on_four_nodes_of_eight(
     assert room_beside([demand(gpus(count, each), classes)], beside) == (room, certain)
 
 
+@pytest.mark.parametrize(
+    ("own", "cpu_of_others", "certain"),
+    [
+        ({"gpu": 2, "cpu": 10}, [80], 2),
+        ({"gpu": 2, "cpu": 10}, [85], 1),
+        ({"gpu": 2, "cpu": 10}, [45, 46], 0),
+        ({"gpu": 1, "cpu": 10}, [60], 4),
+        ({"gpu": 1, "cpu": 10}, [71], 2),
+        ({"gpu": 1, "cpu": 10}, [41, 50], 0),
+        ({"gpu": 4, "cpu": 1}, [99], 1),
+        ({"gpu": 4, "cpu": 1}, [100], 0),
+    ],
+)
+def test_others_may_take_what_the_pods_leave(own: dict[str, int], cpu_of_others: list[int], certain: int) -> None:
+    """On one node of four GPUs and 100 cpu the GPUs are used up first, and then there is cpu left."""
+    node = nodes(1, allocatable={"gpu": 4, "cpu": 100, "pods": 110})
+    beside = [demand(pods(1, requests={"cpu": each}), node) for each in cpu_of_others]
+    assert min(4 // own["gpu"], (100 - sum(cpu_of_others)) // own["cpu"]) == certain
+    for count in range(1, 5):
+        room = Room.CERTAIN if count <= certain else Room.NONE
+        assert room_beside([demand(pods(count, requests=own), node)], beside) == (room, min(count, certain))
+
+
+@given(
+    number=st.integers(1, 3),
+    own=st.tuples(st.integers(1, 2), st.integers(1, 30)),
+    others=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 60)), max_size=4),
+    count=st.integers(1, 5),
+)
+def test_the_bounds_hold_for_two_resources(
+    number: int, own: tuple[int, int], others: list[tuple[int, int]], count: int
+) -> None:
+    classes = nodes(number, allocatable={"gpu": 4, "cpu": 60, "pods": 110})
+    beside = [demand(pods(1, requests=_requests(each)), classes) for each in others]
+    room, certain = room_beside([demand(pods(count, requests=_requests(own)), classes)], beside)
+    held = {
+        sum(min(gpu // own[0], cpu // own[1]) for gpu, cpu in left)
+        for left in _arrangements_of_two(others, ((4, 60),) * number)
+    }
+    assert all(count <= each for each in held) or room is not Room.CERTAIN
+    assert all(count > each for each in held) or room is not Room.NONE
+    assert all(certain <= each for each in held)
+
+
+def _requests(amounts: tuple[int, int]) -> dict[str, int]:
+    return {key: amount for key, amount in zip(("gpu", "cpu"), amounts, strict=True) if amount}
+
+
+def _arrangements_of_two(
+    sizes: list[tuple[int, int]], free: tuple[tuple[int, int], ...]
+) -> set[tuple[tuple[int, int], ...]]:
+    """Return what pods of these sizes, of two resources, may leave free on each node."""
+    found = {free}
+    for gpu, cpu in sizes:
+        found = {
+            (*left[:at], (room[0] - gpu, room[1] - cpu), *left[at + 1 :])
+            for left in found
+            for at, room in enumerate(left)
+            if room[0] >= gpu and room[1] >= cpu
+        }
+    return found
+
+
 def test_pods_that_may_run_elsewhere_prove_nothing() -> None:
     own, elsewhere = nodes(1, gpus=8), nodes(1, gpus=8, pool="q")
     asking = [demand(gpus(1, 8), own)]

@@ -290,6 +290,16 @@ def test_kueue_packs_pods_on_few_nodes_of_one_domain() -> None:
     assert placed(pods(13, topology=TopologyRequest(unconstrained=True)), *pools)[1] != ""
 
 
+@pytest.mark.parametrize(("count", "is_uncertain"), [(4, False), (5, True)])
+def test_pods_that_one_node_holds_are_in_one_domain_whatever_its_name(count: int, is_uncertain: bool) -> None:
+    unknown: dict[str, Any] = {"unknown_labels": {HOST: "chosen later", BLOCK: "chosen later"}}
+    classes = nodes(2, pool="p", gpus=4, **unknown), nodes(2, pool="q", gpus=1, **unknown)
+    flavor = ResourceFlavor(levels=(BLOCK, HOST))
+    together = pods(count, topology=TopologyRequest(required=BLOCK))
+    result = assign_topology([together], flavor, topology_leaves(classes, flavor))
+    assert (result.failure, result.is_uncertain) == ("", is_uncertain)
+
+
 def test_a_slice_stays_in_its_level() -> None:
     pools = nodes(2, pool="p"), nodes(2, pool="q")
     both = TopologyRequest(slice_level=POOL, slice_size=4)

@@ -205,7 +205,10 @@ def test_the_json_has_the_printed_steps(folder: pathlib.Path) -> None:
     assert second["changes"][0]["preempted"] == [loss] and second["changes"][1]["preemptedBy"] == loss
     assert second["changes"][1]["pendingReason"]["code"] == "no-room"
     assert second["changes"][1]["pendingReason"]["shortages"] == [{**tpu, "requested": 24, "free": 16, "ceiling": 24}]
-    assert [(row["job"], row["status"]) for row in document["unfinished"]] == [("a", "pending"), ("b", "admitted")]
+    assert [(row["job"], row["queue"], row["status"]) for row in document["unfinished"]] == [
+        ("a", "vision-train", "pending"),
+        ("b", "speech-train", "admitted"),
+    ]
     assert document["unfinished"][1]["text"] == ""  # it has no admission check that could be ready
 
 

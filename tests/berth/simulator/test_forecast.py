@@ -232,6 +232,14 @@ def test_too_few_trials_change_nothing() -> None:
     assert Calibration((PastForecast(past, 9000),) * (FEWEST - 1), 1).correct(past, HORIZON) == past
 
 
+def test_a_wait_is_within_if_the_trials_before_it_gave_its_interval() -> None:
+    """After trials that waited as long as was said, longer and shorter waits are outside, and the next ones inside."""
+    past = StartForecast(median=1000, low=500, high=2000, started=1.0)
+    trials = tuple(PastForecast(past, wait) for wait in (*[1000] * FEWEST, 1000, 9000, 9000, 1000, 100, 100))
+    assert Calibration(trials, len(trials)).count_within(HORIZON) == (4, 6)
+    assert Calibration(trials[:FEWEST], FEWEST).count_within(HORIZON) == (0, 0)
+
+
 def test_forecasts_of_a_crowded_month_hold_what_they_promise() -> None:
     """Jobs of one queue with more work than it can do: nine of ten waits are within the interval, give or take."""
     rng = random.Random(3)

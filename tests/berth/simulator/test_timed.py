@@ -284,6 +284,15 @@ def test_csv_and_json_lines_are_read_alike() -> None:
     assert jobs[0].job.pod_sets[0].requests == {"x.com/gpu": 2, "cpu": 500}
 
 
+def test_rows_without_a_value_are_no_jobs() -> None:
+    """As spreadsheets write them, between the jobs and below them."""
+    head, first, last = "submitted,seconds,queue,x.com/gpu", "5,1m,a,2", "7,9,b,1"
+    reader = TraceReader(FLEET, "t")
+    jobs = reader.read(f"{head}\n{first}\n{last}\n".replace("\n", "\n , ,,\n\n,\n"))
+    assert reader.problems.entries == []
+    assert [(job.submitted, job.job.name) for job in jobs] == [(0, "line-5"), (2, "line-9")]
+
+
 def test_the_summary_adds_up() -> None:
     """By team, queue and size the same jobs; hours of teams are those of flavors; costs are hours × price."""
     summary = simulate_trace(FLEET, random_jobs(5, 100), TIMING, {"f": 2.5})

@@ -277,6 +277,25 @@ def test_cpu_and_memory_have_the_unit_of_the_quota(stack: str, team: str, queue:
             assert least * share <= request * quotas[accelerator] <= share
 
 
+@pytest.mark.parametrize(
+    ("stack", "team", "queue", "requests"),
+    [
+        ("batch-platform", "team-a", "lq-team-a-compact", {"cpu": "10", "memory": "60Gi", "nvidia.com/gpu": "1"}),
+        ("batch-platform", "team-a", "lq-team-a-hp", {"cpu": "2", "memory": "10Gi", "nvidia.com/gpu": "2"}),
+        ("batch-platform", "team-a", "lq-team-a-lp", {"cpu": "2", "memory": "10Gi", "nvidia.com/gpu": "2"}),
+        ("batch-platform", "team-a", "dws-local-queue", {"nvidia.com/gpu": "2"}),
+        ("dev", "vision", "urgent", {"nvidia.com/gpu": "2"}),
+    ],
+)
+def test_a_pod_asks_for_the_share_of_its_accelerators(
+    stack: str, team: str, queue: str, requests: dict[str, str]
+) -> None:
+    """Of 20 cpu and 2 GPUs a pod of one GPU gets 10; none of a quota of whole machines, which no node has free."""
+    (job,) = objects(stack, team, queue, kind="job", image="trainer:1")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["requests"] == requests
+
+
 def test_every_kind_has_a_queue_that_admits_it() -> None:
     """Services fit where Kueue is an existing one, whose integrations Berth does not know."""
     assert {kind for each in QUEUES for kind in fitting(*each)} == set(KINDS)

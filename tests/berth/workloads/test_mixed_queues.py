@@ -35,11 +35,9 @@ def fleet() -> Evaluation:
     return evaluate_stack(str(hostile.FOLDER / "fleet.yaml"), ROOT)
 
 
-def made(kind: str, flavor: str, **options: Any) -> list[dict[str, Any]]:
+def made(kind: str, flavor: str, queue: str = "mixed", **options: Any) -> list[dict[str, Any]]:
     given = {option: _GIVEN[option] for option in workload_kinds()[kind].needs}
-    result = workload.generate_workload(
-        fleet(), "vision", "mixed", {"kind": kind, "flavor": flavor, **given, **options}
-    )
+    result = workload.generate_workload(fleet(), "vision", queue, {"kind": kind, "flavor": flavor, **given, **options})
     if {each.code for each in result.faults} == {"wrong-kind"}:
         pytest.skip(result.faults[0].message)
     assert not result.faults, [each.line() for each in result.faults]
@@ -83,3 +81,9 @@ def test_roles_without_accelerators_select_the_machines_without(
         selector = at(job, path)["spec"]["nodeSelector"]
         assert _N2 in selector.items() or ("berth.dev/capacity", "on-demand") in selector.items()
         assert not _L4.keys() & selector.keys()
+
+
+def test_ray_makes_the_submitter_of_a_queue_with_accelerators_only() -> None:
+    (job,) = made("rayjob", "l4", queue="l4")
+    assert "submitterPodTemplate" not in job["spec"]
+    assert "nodeSelector" not in at(job, "rayClusterSpec.headGroupSpec.template")["spec"]

@@ -96,6 +96,16 @@ def test_names_of_containers_differ(manifest: gpu.Manifest) -> None:
     assert len(set(names)) == len(names)
 
 
+def test_every_script_is_given_to_a_shell() -> None:
+    """What enters the host's namespaces first ends its own options with `--`."""
+    commands = [one["command"] for each in EVERY for one in pod(each).get("initContainers", []) if "command" in one]
+    assert len(commands) == 5
+    for *before, shell, flag, script in commands:
+        assert (shell.rpartition("/")[2], flag) in [("sh", "-c"), ("bash", "-c")]
+        assert script.endswith("\n")
+        assert before[-1:] in ([], ["--"])
+
+
 # --- drivers ----------------------------------------------------------------------------------------------------------
 
 
@@ -129,6 +139,16 @@ def test_the_preloaded_installer_image_is_never_pulled() -> None:
     mirrored, _ = first(gpu.driver_installer(DriverInstallerPlan(image="mirror.example/installer@sha256:1")))
     assert (preloaded["image"], preloaded["imagePullPolicy"]) == (DRIVER_IMAGE, "Never")
     assert mirrored["imagePullPolicy"] == "IfNotPresent"
+
+
+def test_the_installer_knows_each_folder_by_its_path_on_the_node_and_in_the_container() -> None:
+    install, _ = first(EVERY[0])
+    folders = {each["name"]: each["hostPath"]["path"] for each in pod(EVERY[0])["volumes"]}
+    paths = {folders[mount["name"]]: mount["mountPath"] for mount in install["volumeMounts"]}
+    known = {each["name"]: each["value"] for each in install["env"]}
+    for folder in ("NVIDIA_INSTALL_DIR", "VULKAN_ICD_DIR", "COS_TOOLS_DIR"):
+        assert paths[known[f"{folder}_HOST"]] == known[f"{folder}_CONTAINER"]
+    assert paths["/"] == known["ROOT_MOUNT_DIR"]
 
 
 def test_partitions_are_made_after_the_driver() -> None:

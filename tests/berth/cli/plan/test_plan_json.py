@@ -260,6 +260,13 @@ def test_the_guarantee_of_a_team_is_the_sum_of_its_queues(stack: str) -> None:
 
 
 @every_stack
+def test_a_reservation_is_named_with_its_worker_as_its_pools_are(stack: str) -> None:
+    for reservation in plan_json(stack)["reservations"]:
+        workers = {pool.rpartition("/")[0] for pool in reservation["pools"]}
+        assert workers <= {reservation["name"].rpartition("/")[0]}
+
+
+@every_stack
 def test_nodes_are_slices_times_hosts(stack: str) -> None:
     for pool in plan_json(stack)["pools"]:
         if pool["slices"]:

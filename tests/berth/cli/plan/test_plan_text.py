@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from berth.cli.split import split_document
 from berth.document import Share, Table
 from berth.document.text import render_text
 from berth.evaluate import Evaluation
@@ -68,6 +69,20 @@ def test_the_first_line_has_the_counts_of_the_plan(stack: str) -> None:
 
 
 @every_stack
+def test_columns_of_numbers_are_aligned_right(stack: str) -> None:
+    """Whole numbers and ranges of them, in what `plan` and `split` print; other columns begin at the left."""
+    shown = evaluation(stack)
+    split = split_document(shown.fleet_plan, 40) if shown.fleet_plan else ()
+    tables = [block for block in (*fleet_document(shown), *split) if isinstance(block, Table)]
+    assert tables
+    for table in tables:
+        for index in range(1, len(table.head)):
+            texts = [cell for row in table.rows if isinstance(cell := row[index], str) and cell not in ("", "–")]
+            is_number = [re.match(r"\d+(–\d+)?(?![^,])", each) is not None for each in texts]
+            assert len({*is_number, *([index in table.numbers] if texts else [])}) <= 1, (table.title, index)
+
+
+@every_stack
 def test_the_capacity_table_has_the_figures_of_the_plan(stack: str) -> None:
     plan = plan_json(stack)
     for name, held, promised, _, may_borrow, *_ in paragraph(stack, "Capacity"):
@@ -94,6 +109,15 @@ def most_by_simulation(stack: str, flavor: str, capacity: int) -> int:
     quotas = [s.node.quota_state(key) for s in simulator.queue_states.values() if key in s.node.quotas]
     most = (min(each.ceiling // kind.scale, capacity) - each.nominal // kind.scale for each in quotas)
     return max(0, *most, 0)
+
+
+@every_stack
+def test_flavors_with_spare_machines_have_a_line_and_no_others(stack: str) -> None:
+    spare = [[str(each["spare"]), each["name"]] for each in plan_json(stack)["flavors"] if each["spare"]]
+    parts = [part for part in text(evaluation(stack)).split("\n\n") if part.startswith("Spare machines")]
+    assert len(parts) == bool(spare)
+    lines = [line.partition(" are nobody's")[0].split() for part in parts for line in part.splitlines()[1:]]
+    assert [[line[0], line[-1]] for line in lines] == spare
 
 
 @every_stack

@@ -263,6 +263,7 @@ EDITED: dict[str, tuple[str, Edit]] = {
         added("kubernetes:core/v1:Pod", "a", kind="Pod", metadata={"name": "a", "namespace": "team-a"}),
     ),
     "the platform of others": ("team-a", read_stack("other/berth/another-platform")),
+    "a platform whose name ends as its own": ("team-a", read_stack("acme/berth/not-batch-platform")),
     "another cluster of a team": ("team-a", changed("::kubernetes", "context", "other")),
 }
 
