@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -193,31 +193,6 @@ def _lint_jobs(
         yield _make_finding(document, path, value, Problems([problem]))
 
 
-Check = Callable[[SubmittedJob], object]
-
-_CHECKS: tuple[Check, ...] = (
-    check_pod_security,
-    check_admission,
-    check_least,
-    check_equal_completions,
-    check_manager,
-    check_run_time,
-)
-"""Checks of a job that also hold for the queue that it is probably meant for."""
-_CHECKS_IN_QUEUE: tuple[Check, ...] = (check_pod_rules, local_queues.check_priority, local_queues.warn_if_unread)
-_CHECKS_OF_PODS: tuple[Check, ...] = (
-    check_claims,
-    check_networks,
-    check_dynamic_slices,
-    check_surroundings,
-    check_checkpoint_volumes,
-    check_fuse_caches,
-    warn_of_late_volumes,
-    check_claimed_volumes,
-)
-"""Checks of what pods need around them, before machines are looked for."""
-
-
 def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) -> tuple[str, TrialAdmission]:
     """Check a job; return its queue's display name and what an empty fleet gives it. Faults go to its problems."""
     problems = job.source.problems
@@ -243,19 +218,30 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     submitted = SubmittedJob(context, job, likely.local_queue, context.queues[likely.local_queue.cluster_queue])
     if local_queue is not None:
         local_queues.warn_if_held(submitted)
-    for check in _CHECKS:
-        check(submitted)
+    check_pod_security(submitted)
+    check_admission(submitted)
+    check_least(submitted)
+    check_equal_completions(submitted)
+    check_manager(submitted)
+    check_run_time(submitted)
     if not likely.is_only:
         check_limits(submitted)
         if job.pod_sets:
             check_surroundings(submitted)
         return "", NO_ADMISSION
-    for check in _CHECKS_IN_QUEUE:
-        check(submitted)
+    check_pod_rules(submitted)
+    local_queues.check_priority(submitted)
+    local_queues.warn_if_unread(submitted)
     if not job.pod_sets:
         return submitted.queue_name, NO_ADMISSION
-    for check in _CHECKS_OF_PODS:
-        check(submitted)
+    check_claims(submitted)
+    check_networks(submitted)
+    check_dynamic_slices(submitted)
+    check_surroundings(submitted)
+    check_checkpoint_volumes(submitted)
+    check_fuse_caches(submitted)
+    warn_of_late_volumes(submitted)
+    check_claimed_volumes(submitted)
     faults_before = _count_faults(problems)
     machines.check_node_shapes(submitted)
     is_shaped = _count_faults(problems) == faults_before
