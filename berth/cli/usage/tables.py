@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from berth.cli.usage import tables
 from berth.document import Block, Heading, Note, Table
 from berth.report.usage_plot import UsageRow, UsageView
 from berth.usage.accounts import MIN_COVERAGE, Figures, FlavorAccount, TeamAccount, UsageReport
@@ -178,10 +177,10 @@ def csv_text(report: UsageReport) -> str:
 
 def usage_view(report: UsageReport) -> UsageView:
     """Return a row of the picture for each team and flavor with samples, and the text of `berth usage`."""
-    used, waiting = tables.usage_tables(report)
+    used, waiting = usage_tables(report)
     accounts = [account for team in report.teams for account in team.flavors]
     return UsageView(
-        period=tables.period(report),
+        period=period(report),
         start=report.start,
         end=report.end,
         step=report.step,
@@ -199,6 +198,6 @@ def usage_view(report: UsageReport) -> UsageView:
         document=(
             replace(used, title="Used, borrowed, lent, idle"),
             waiting,
-            Note([*tables.sentences(report), *tables.FOOTER]),
+            Note([*sentences(report), *tables.FOOTER]),
         ),
     )
