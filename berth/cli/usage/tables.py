@@ -198,6 +198,6 @@ def usage_view(report: UsageReport) -> UsageView:
         document=(
             replace(used, title="Used, borrowed, lent, idle"),
             waiting,
-            Note([*sentences(report), *tables.FOOTER]),
+            Note([*sentences(report), *FOOTER]),
         ),
     )
