@@ -45,7 +45,6 @@ from berth.plan.policies import NEW_POLICIES
 from berth.plan.teams import QueueingPlan, TeamPlan
 from berth.resource import IN_WORKER, merge_clusters
 
-_EVERY_TEAM: Final = "every team"
 _POD_SECURITY_LEVELS: Final = ("restricted", "baseline", "baseline with exemptions", "privileged")
 _BUCKET_ROLES: Final = (
     "roles/storage.objectViewer",
@@ -260,7 +259,7 @@ def _levels(plan: FleetPlan) -> Iterator[_Right]:
         for policy in NEW_POLICIES:
             until = plan.policies.audited.get(policy)
             level = _Level(0, "refuses") if until is None else _Level(1, f"warns until {until}")
-            yield _EVERY_TEAM, f"admission policy berth-{policy}", level
+            yield "every team", f"admission policy berth-{policy}", level
     if isinstance(plan.cluster, ClusterPlan):
         for owner, right, is_on in _cluster_switches(plan.cluster):
             yield owner, right, _Level(int(is_on), "on" if is_on else "off")
