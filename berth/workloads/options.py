@@ -1,12 +1,31 @@
-"""The options of `berth workload`; defaults are derived from the queue and its pools."""
+"""The options of `berth workload`, whose defaults follow from the queue and its pools, and the kinds that it writes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
-from berth.workloads.kinds import workload_kinds
+from berth.yaml_loader import load_table
+
+
+class WorkloadKind(Struct, frozen=True, forbid_unknown_fields=True):
+    """One kind; `kinds.yaml` explains the fields."""
+
+    machines: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    operator: str = ""
+
+
+@cache
+def workload_kinds() -> Mapping[str, WorkloadKind]:
+    """Read `kinds.yaml`: kind → row."""
+    return msgspec.convert(load_table(Path(__file__).with_name("kinds.yaml")), dict[str, WorkloadKind])
+
 
 KINDS = tuple(workload_kinds())
 """The kinds that `berth workload` writes, in the order of `kinds.yaml`."""

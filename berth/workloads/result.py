@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth.diagnostics import Problem, Severity
-from berth.manifests.workloads.metadata import Manifest
+from berth.manifests.workloads.pods import Manifest
 
 
 class WorkloadResult(Struct, frozen=True):

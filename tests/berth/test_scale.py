@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from berth.cli.render import documents, output
+from berth.cli.render import output
 from berth.diff.objects import compare_objects, render_clusters
 from berth.evaluate import evaluate_stack
 from berth.manifests.fleet import all_manifests
@@ -68,7 +68,7 @@ def test_shared_parts_of_objects_are_written_once(managed: FleetPlan, monkeypatc
     """And the whole is what each cluster would be by itself."""
     plans = {"manager": managed} | {f"worker-{worker.name}": worker.plan for worker in managed.workers}
     objects = [(name, list(all_manifests(plan))) for name, plan in plans.items()]
-    alone = "".join(f"# cluster: {name}\n" + "".join(map(documents.yaml_document, each)) for name, each in objects)
+    alone = "".join(f"# cluster: {name}\n" + "".join(map(output.yaml_document, each)) for name, each in objects)
     written: Counter[str] = Counter()
 
     def counted(mapping: dict[str, object]) -> str:
@@ -76,9 +76,9 @@ def test_shared_parts_of_objects_are_written_once(managed: FleetPlan, monkeypatc
         written[text] += 1
         return write(mapping)
 
-    write = documents._text
-    monkeypatch.setattr(documents, "_text", counted)
-    for cache in (documents._scalar, documents._header, documents._list):
+    write = output._text
+    monkeypatch.setattr(output, "_text", counted)
+    for cache in (output._scalar, output._header, output._list):
         cache.cache_clear()
     output.write_objects(managed, out := io.StringIO())
     assert out.getvalue() == alone

@@ -113,6 +113,8 @@ def _policies(cluster: ClusterObjects, prefix: str, said: Collection[str]) -> It
             continue
         policy = f"admission policy {key[2]}"
         owner, new = f"{prefix}{policy}", cluster.after.get(key)
+        if new == manifest:
+            continue
         if new is None:
             if key[0] == "ValidatingAdmissionPolicy":
                 yield RightChange(owner, POLICY, ChangeKind.REMOVED, "of all that it refuses", None)
