@@ -10,16 +10,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, Severity
+from berth.names import to_camel
 from berth.spec.parse import SPLITTABLE_SECTIONS
 
-_MEANT: Final = re.compile(r"unknown key '.*'; (?:did you mean|remove the '.' before) '(?P<key>[^']+)'")
+_MEANT: Final = re.compile(r"unknown (?:key '.*'|argument); (?:did you mean|remove the '.' before) '(?P<key>[^']+)'")
 """A fault that names the key which was meant."""
-_MEANS_NOTHING: Final = re.compile(r"unknown key '.*'; (?:write one of |the nearest of |it is a key of [^:]+: move )")
+_MEANS_NOTHING: Final = re.compile(
+    r"unknown (?:key '.*'|argument); (?:write one of |the nearest of |it is a key of [^:]+: move |\S+ lists )"
+)
 """A fault of a key that changes nothing in its entry, whatever was meant."""
 
 _DECISIVE: Final = frozenset(
-    {"autoProvisioned", "capacity", "existing", "integrations", "machineType", "medium", "mode"}
-    | {"namespace", "namespaces", "networking", "zone", "zones"}
+    {"autoProvisioned", "capacity", "existing", "integrations", "kind", "location", "machineType", "medium", "mode"}
+    | {"namespace", "namespaces", "networking", "region", "zone", "zones"}
 )
 """Keys that decide what others of their entry mean: without their values no fault of the rest is certain."""
 _OF_ENTRIES: Final = frozenset({"queues", "pools"})
@@ -30,13 +33,15 @@ class AsMeant(Struct, frozen=True):
     """The `fleet` with the keys that were meant, and without those that mean nothing or have a value that is none.
 
     `renamed` has the path of each key that was meant → the key as it is written, `omitted` the paths of keys without a
-    value, and `entries` what was set aside for them.
+    value, and `entries` what was set aside for them; None stands for all. `corrected` are the paths of the faults that
+    this fleet no longer has.
     """
 
     fleet: Mapping[str, Any]
     renamed: Mapping[FieldPath, str]
     omitted: frozenset[FieldPath]
-    entries: frozenset[FieldPath]
+    entries: frozenset[FieldPath] | None
+    corrected: frozenset[FieldPath]
 
     def more_faults(self, found: Iterable[Problem], reported: Iterable[Problem]) -> tuple[Problem, ...]:
         """Return the faults `found` of this fleet that are in the entries and not `reported` of the written one.
@@ -51,7 +56,7 @@ class AsMeant(Struct, frozen=True):
             replace(each, path=tuple(self.renamed.get(each.path[: i + 1], step) for i, step in enumerate(each.path)))
             for each in found
             if each.severity == Severity.FAULT
-            and _entry(each.path) in self.entries
+            and (self.entries is None or _entry(each.path) in self.entries)
             and not (each.path in self.renamed and each.code in ("bad-type", "bad-value"))
             and not any(_overlap(each.path, path) for path in self.omitted)
             and not (named and named.search(each.message))
@@ -59,28 +64,35 @@ class AsMeant(Struct, frozen=True):
         return tuple(each for each in more if (each.path, each.code) not in known)
 
 
-def as_meant(fleet: object, problems: Iterable[Problem]) -> AsMeant | None:
-    """Return a fleet as it was meant, by the `problems` for which parts of it are set aside; None if nothing is.
+def as_meant(fleet: object, problems: Iterable[Problem], *, by_entry: bool = False) -> AsMeant:
+    """Return a fleet as it was meant, by the `problems` for which parts of it are set aside, `by_entry` or all of it.
 
     A key that other tools have, or that belongs below another one, stays: what it says may be all that the rest lacks.
     """
-    renamed, omitted, entries = dict[FieldPath, str](), set[FieldPath](), set[FieldPath]()
+    renamed, omitted, entries, corrected = dict[FieldPath, str](), set[FieldPath](), set[FieldPath](), set[FieldPath]()
     for problem in problems:
         if problem.severity != Severity.FAULT or (change := _change(problem)) is None:
             continue
         path, key = change
+        if problem.code != "unknown-key" and path == _entry(path) and by_entry:
+            continue
         changed = _with_key(fleet, path, key)
         if changed is None:
             continue
         fleet = changed
+        corrected.add(problem.path)
         entries |= {_entry(path), _entry(path if key is None else (*path[:-1], key))}
         if key is not None:
             renamed[*path[:-1], key] = str(path[-1])
         elif problem.code != "unknown-key":
             omitted.add(path)
-    if not entries:
-        return None
-    return AsMeant(cast("Mapping[str, Any]", fleet), renamed, frozenset(omitted), frozenset(entries))
+    return AsMeant(
+        cast("Mapping[str, Any]", fleet),
+        renamed,
+        frozenset(omitted),
+        frozenset(entries) if by_entry else None,
+        frozenset(corrected),
+    )
 
 
 def _change(problem: Problem) -> tuple[FieldPath, str | None] | None:
@@ -93,12 +105,12 @@ def _change(problem: Problem) -> tuple[FieldPath, str | None] | None:
         meant = _MEANT.match(problem.message)
         if meant is None and not _MEANS_NOTHING.match(problem.message):
             return None
-        return path, meant["key"] if meant else None
+        return path, to_camel(meant["key"]) if meant else None
     if not _DECISIVE.isdisjoint(path) or not _OF_ENTRIES.isdisjoint(path[2:][-2:]):
         return None
     while path and isinstance(path[-1], int):
         path = path[:-1]
-    return None if path == _entry(path) else (path, None)
+    return (path, None) if path else None
 
 
 def _entry(path: FieldPath) -> FieldPath:
@@ -109,7 +121,7 @@ def _entry(path: FieldPath) -> FieldPath:
 def _overlap(path: FieldPath, other: FieldPath) -> bool:
     """Whether one of two places is in the other, or in what it is a key of."""
     shorter = min(len(path), len(other))
-    return path[:shorter] == other[:shorter] and len(path) > len(_entry(path))
+    return path == other or (path[:shorter] == other[:shorter] and len(path) > len(_entry(path)))
 
 
 def _with_key(value: object, path: FieldPath, key: str | None) -> Any:

@@ -180,8 +180,8 @@ def _faults_beside_unread_parts(
     planner: StackPlanner, planned: PlannedStack, file: StackFile, load_problems: Sequence[Problem], root: pathlib.Path
 ) -> tuple[Problem, ...]:
     """Return what else is wrong with the entries that are set aside, as if what cannot be read in them were right."""
-    meant = as_meant(file.fleet, planned.unread)
-    if meant is None:
+    meant = as_meant(file.fleet, planned.unread, by_entry=True)
+    if not meant.corrected:
         return ()
     found = planner.plan_stack(replace(file, fleet=meant.fleet), load_problems, root).problems
     return meant.more_faults(found, planned.problems)

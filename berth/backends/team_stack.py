@@ -63,7 +63,7 @@ class TeamStackBackend(Backend[TeamStackPlan]):
             fault = _platform_fault(_why_no_platform(spec.platform, platform))
             return PlannedStack(None, (*problems, fault), platform)
         plan, more = plan_team_stack(file.stack, located.stack, spec, faulty, platform.fleet_plan, platform.file.fleet)
-        return PlannedStack(plan, (*problems, *more), platform)
+        return PlannedStack(plan, (*problems, *more), platform, unread=tuple(problems))
 
     def objects(self, plan: TeamStackPlan) -> Iterable[dict[str, object]]:
         """Return the files and the workloads."""

@@ -8,7 +8,7 @@ from typing import TypeGuard, cast
 
 from msgspec import Struct
 
-from berth.diagnostics import FieldPath, Problems, did_you_mean, join_quoted
+from berth.diagnostics import FieldPath, Problems, closest_match, did_you_mean, join_quoted
 from berth.manifests.workloads.values import as_list, as_mapping
 
 _MAX_LENGTH = 60
@@ -30,15 +30,20 @@ class SourceValue(Struct, frozen=True):
         self.fault("bad-value", f"{describe_value(self.value)} is not {allowed}")
 
     def known_fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, SourceValue] | None:
-        """Return a mapping's values by key; adds faults for missing required keys and unknown keys."""
+        """Return a mapping's values by key; adds faults for missing required keys and unknown keys.
+
+        A misspelt key is read as it seems to be meant, so that what is wrong with its value is said as well.
+        """
         fields = self.mapping("a mapping")
         if fields is None:
             return None
         known = [*required, *optional]
-        for key in fields.keys() - set(known):
+        for key in [each for each in fields if each not in known]:
             fields[key].fault(
                 "unknown-key", f"unknown key '{key}'; write one of {', '.join(known)}{did_you_mean(key, known)}"
             )
+            if (meant := closest_match(key, known)) and meant not in fields:
+                fields[meant] = fields.pop(key)
         missing = [key for key in required if key not in fields]
         if missing:
             self.fault(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, format_value
 from berth.names import is_compute_name
-from berth.parts.context import parsed_part, part_context, part_problems
+from berth.parts.context import finds_every_fault, parsed_part, part_context, part_problems
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan
 from berth.planner import plan_fleet
@@ -38,6 +38,14 @@ class NetworkPart(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
+class WholeClusterPart(Struct, frozen=True):
+    """A fleet of nothing but a cluster, its network, its node account and the node pool of its controllers."""
+
+    plan: FleetPlan
+    problems: tuple[Problem, ...]
+
+
+@finds_every_fault
 def plan_cluster(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()) -> ClusterPart:
     """Plan a cluster called `name`, or as its argument says, in a network of which nothing is known.
 
@@ -55,6 +63,7 @@ def plan_cluster(name: str, arguments: Mapping[str, Any], known_problems: Sequen
     return ClusterPart(plan, part_problems(context.problems.entries, path))
 
 
+@finds_every_fault
 def plan_network(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()) -> NetworkPart:
     """Plan a network called `name`, or as its argument says."""
     sections, settings = _divided(name, arguments)
@@ -69,9 +78,10 @@ def plan_network(name: str, arguments: Mapping[str, Any], known_problems: Sequen
     return NetworkPart(plan if isinstance(plan, NetworkPlan) else None, part_problems(context.problems.entries, path))
 
 
+@finds_every_fault
 def plan_cluster_with_machines(
     name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()
-) -> tuple[FleetPlan, tuple[Problem, ...]]:
+) -> WholeClusterPart:
     """Plan a cluster with its network, its node account and the node pool of its controllers."""
     sections, settings = _divided(name, arguments)
     path: FieldPath = ("cluster",)
@@ -79,7 +89,7 @@ def plan_cluster_with_machines(
     planned = plan_fleet(name, parsed)
     assert planned is not None
     problems = (*parsed.problems, *planned.problems, *validate(planned))
-    return planned.plan, part_problems(problems, path)
+    return WholeClusterPart(planned.plan, part_problems(problems, path))
 
 
 def _divided(name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import Any, Final, TypeVar, cast
 
 from msgspec.structs import replace
 
+from berth.as_meant import as_meant
 from berth.diagnostics import FieldPath, Problem, Severity, closest_match, format_path
 from berth.diagnostics.hints import foreign_key, plain_key
 from berth.names import to_camel
@@ -14,6 +16,11 @@ from berth.planner.context import PlanningContext
 from berth.spec.base import Zone, text_rule
 from berth.spec.fleet import FleetSpec
 from berth.spec.parse import Parsed, parse_part
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_UNREAD: Final = ("unknown-key", "bad-type", "bad-value")
+"""Codes of faults for which a part of the arguments is set aside."""
 
 
 def part_context(
@@ -48,6 +55,30 @@ def parsed_part(sections: Mapping[str, Any], path: FieldPath, known_problems: Se
     placed = [each if each.path[0] in sections else replace(each, path=(*path, *each.path)) for each in known_problems]
     parsed = parse_part(sections, placed)
     return replace(parsed, problems=(*placed, *parsed.problems))
+
+
+def finds_every_fault(plan: F) -> F:
+    """Let a function that plans a part also return the faults beside what cannot be read in its arguments.
+
+    The function takes a name, arguments and the known problems of these, and returns a plan with its `problems`.
+    """
+
+    @wraps(plan)
+    def planned(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = (), **options: Any) -> Any:
+        part = plan(name, arguments, known_problems, **options)
+        unread = [each for each in part.problems if each.code in _UNREAD]
+        # The caller leaves out what is of another type, and arguments that mean nothing.
+        left_out = {each.path[0]: None for each in known_problems if each.code in _UNREAD}
+        meant = as_meant({**left_out, **arguments}, unread)
+        missing = any(each.code == "missing-key" for each in known_problems)  # perhaps what the plan does not need
+        if not meant.corrected and not missing:
+            return part
+        others = [each for each in known_problems if each.code != "missing-key" and each.path not in meant.corrected]
+        known = {key: value for key, value in meant.fleet.items() if value is not None}
+        again = plan(name, known, others, **options)
+        return replace(part, problems=(*part.problems, *meant.more_faults(again.problems, part.problems)))
+
+    return cast("F", planned)
 
 
 def part_problems(
@@ -90,12 +121,13 @@ def meant_argument(name: str, arguments: Collection[str], value: object = None) 
 
 
 def distinct_faults(problems: Sequence[Problem], arguments: Collection[str]) -> Iterator[Problem]:
-    """Yield the faults, one for each path; an argument that is misspelt is not missing too."""
+    """Yield the faults, one of a misspelt key and one of its value for each path; such a key is not missing too."""
     misspelt = [str(each.path[0]) for each in problems if each.code == "unknown-key" and len(each.path) == 1]
     meant = {(meant_argument(name, arguments)[0],) for name in misspelt}
-    reported: set[FieldPath] = set()
+    reported = set[tuple[FieldPath, bool]]()
     for problem in problems:
-        follows = not (problem.code == "unknown-key" or problem.path not in meant)
-        if problem.severity == Severity.FAULT and not follows and problem.path not in reported:
-            reported.add(problem.path)
+        place = problem.path, problem.code == "unknown-key"
+        follows = problem.code == "missing-key" and problem.path in meant
+        if problem.severity == Severity.FAULT and not follows and place not in reported:
+            reported.add(place)
             yield problem

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.diagnostics import FieldPath, Problem, Severity
-from berth.parts.context import is_zone, part_context, part_problems
+from berth.parts.context import finds_every_fault, is_zone, part_context, part_problems
 from berth.plan.capacity import WorkloadPolicyPlan
 from berth.plan.gke import NodePoolPlan
 from berth.planner.context import PlanningContext
@@ -36,6 +36,7 @@ class NodePoolPart(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
+@finds_every_fault
 def plan_node_pool(
     name: str,
     arguments: Mapping[str, Any],

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, Problems
-from berth.parts.context import part_context, part_problems
+from berth.parts.context import finds_every_fault, part_context, part_problems
 from berth.plan.admission_checks import AdmissionCheckPlan, ProvisioningConfigPlan
 from berth.plan.capacity import TimedGuarantee
 from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
@@ -50,6 +50,21 @@ class QueuesPart(Struct, frozen=True, kw_only=True):
     calendar: tuple[TimedGuarantee, ...] = ()
 
 
+class PrioritiesPart(Struct, frozen=True):
+    """Priorities, lowest first; incomplete with a fault in `problems`."""
+
+    plan: tuple[PriorityPlan, ...]
+    problems: tuple[Problem, ...]
+
+
+class ControllersPart(Struct, frozen=True):
+    """The charts of Kueue and JobSet; incomplete with a fault in `problems`."""
+
+    plan: tuple[ChartPlan, ...]
+    problems: tuple[Problem, ...]
+
+
+@finds_every_fault
 def plan_queues(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()) -> QueuesPart:
     """Plan the flavors of `pools` and, with the argument `team`, its `queues`, which may be in a `cohort` of others.
 
@@ -81,20 +96,22 @@ def _plan_queues(name: str, arguments: Mapping[str, Any], known_problems: Sequen
     return replace(part, problems=part_problems(context.problems.entries, path, named))
 
 
+@finds_every_fault
 def plan_priority_classes(
     name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()
-) -> tuple[tuple[PriorityPlan, ...], tuple[Problem, ...]]:
-    """Plan `priorities` alone, lowest first, and return them with what is wrong with them."""
+) -> PrioritiesPart:
+    """Plan `priorities` alone."""
     sections = {key: arguments[key] for key in ("priorities",) if key in arguments}
     context = part_context(name, sections, (), known_problems, cluster_of_others=True)
     planned = plan_priorities(context)
-    return planned, part_problems(context.problems.entries, ())
+    return PrioritiesPart(planned, part_problems(context.problems.entries, ()))
 
 
+@finds_every_fault
 def plan_controllers(
     name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()
-) -> tuple[tuple[ChartPlan, ...], tuple[Problem, ...]]:
-    """Plan `kueue` and `jobset`, and return their charts with what is wrong.
+) -> ControllersPart:
+    """Plan `kueue` and `jobset`.
 
     Kueue counts the network devices of the `pools` and is sized for their nodes. It holds jobs without a queue name in
     no namespace but those of a selector: the namespaces of teams are not known.
@@ -111,7 +128,7 @@ def plan_controllers(
         for found in configuration_violations(kueue, context.spec.kueue.version or KUEUE_RELEASE[0]):
             context.problems.entries.append(Problem(found.severity, found.code, ("kueue", *found.path), found.message))
     charts = controller_charts(context, kueue, _CLUSTER_QUEUES, [each.hardware.nodes.max for each in pools.values()])
-    return charts, part_problems(context.problems.entries, ())
+    return ControllersPart(charts, part_problems(context.problems.entries, ()))
 
 
 def described_context(

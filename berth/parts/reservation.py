@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.diagnostics import FieldPath, Problem, Severity
-from berth.parts.context import is_zone, part_context, part_problems
+from berth.parts.context import finds_every_fault, is_zone, part_context, part_problems
 from berth.plan.capacity import FutureReservationPlan
 from berth.plan.gke import ReservationPlan
 from berth.planner.machines.reservation_checks import check_reservations
@@ -39,6 +39,7 @@ class ReservationPart(Struct, frozen=True):
         return self.future
 
 
+@finds_every_fault
 def plan_reservation(
     name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()
 ) -> ReservationPart:

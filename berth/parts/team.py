@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from msgspec import Struct
 
 from berth.diagnostics import FieldPath, Problem
-from berth.parts.context import part_context, part_problems
+from berth.parts.context import finds_every_fault, part_context, part_problems
 from berth.plan.teams import AccessPlan, TeamPlan
 from berth.planner.cluster.controllers import kueue_configuration
 from berth.planner.queueing.quota_tree import QuotaTree
@@ -27,6 +27,7 @@ class TeamPart(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
+@finds_every_fault
 def plan_team(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()) -> TeamPart:
     """Plan a team called `name`, or as its argument says. Only a `project` gives its pods an identity there."""
     key = str(arguments.get("name", name))

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from berth.diagnostics import Problem
 from berth.monitoring.metrics import MANAGED
-from berth.parts.context import part_problems
+from berth.parts.context import finds_every_fault, part_problems
 from berth.parts.queues import described_context, queues_part
 from berth.plan.monitoring import MonitoringPlan
 from berth.planner.cluster.gke import resource_labels
@@ -32,6 +32,7 @@ class ViewsPart(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
+@finds_every_fault
 def plan_views(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()) -> ViewsPart:
     """Plan the views of the queues, capacity and devices that the `pools`, `cohorts` and `teams` have.
 

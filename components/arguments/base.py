@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, cast, dataclass_transform
 
 import pulumi
@@ -86,13 +86,26 @@ class ComponentArguments:
         ]
         return GivenArguments(
             {
-                to_camel(name): with_stack_file_keys(self.models, name, without_outputs(value))
-                for name, value in plain.items()
-                if name not in wrong
+                **self._misspelt({name for name in kinds if name not in live}),
+                **{
+                    to_camel(name): with_stack_file_keys(self.models, name, without_outputs(value))
+                    for name, value in plain.items()
+                    if name not in wrong
+                },
             },
             {to_camel(name): self._checked(component, name, known[name], written) for name in known if name in live},
             tuple(problems),
         )
+
+    def _misspelt(self, plain: Collection[str]) -> dict[str, Any]:
+        """Return the values of misspelt arguments as they are written, with the keys of the argument that is meant."""
+        arguments = {to_camel(name): name for name in plain}
+        meant = {name: arguments.get(meant_argument(name, arguments, value)[0]) for name, value in self.values.items()}
+        return {
+            name: with_stack_file_keys(self.models, meant_name, without_outputs(self.values[name]))
+            for name, meant_name in meant.items()
+            if meant_name is not None and name not in self.types()
+        }
 
     def _checked(self, component: str, name: str, value: Any, written: Mapping[str, Any]) -> Any:
         """Return a live argument; an output is refused when it is known to be wrong, before anything is made of it."""

@@ -49,8 +49,9 @@ class Controllers(pulumi.ComponentResource):
         super().__init__("berth:kueue:Controllers", name, None, opts)
         if isinstance(args, ControllersArgs):
             given = args.given(name)
-            plan, problems = plan_controllers(name, given.plain, given.problems)
-            args.check(self, name, problems)
+            part = plan_controllers(name, given.plain, given.problems)
+            args.check(self, name, part.problems)
+            plan = part.plan
         else:
             plan = args
         self.releases = {}

@@ -33,8 +33,9 @@ class Priorities(pulumi.ComponentResource):
         super().__init__("berth:kueue:Priorities", name, None, opts)
         if isinstance(args, PrioritiesArgs):
             given = args.given(name)
-            plan, problems = plan_priority_classes(name, given.plain, given.problems)
-            args.check(self, name, problems)
+            part = plan_priority_classes(name, given.plain, given.problems)
+            args.check(self, name, part.problems)
+            plan = part.plan
         else:
             plan = args
         pod_options = cluster_options(self, cluster=cluster)

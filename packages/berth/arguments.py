@@ -84,6 +84,12 @@ def read_arguments(component: str, values: Mapping[str, Any]) -> Arguments:
     ]
     plain |= {key: value for key, value in now.items() if key in ALSO_PLAIN}
     sound = {key: without_outputs(value) for key, value in plain.items() if key not in wrong and not is_output(value)}
+    plain_keys = known.keys() - live_keys
+    sound |= {
+        key: without_outputs(_with_integers(value))
+        for key, value in given.items()
+        if key not in known and meant_argument(key, plain_keys, value)[0]
+    }
     outputs = {key: pulumi.Output.from_input(value) for key, value in live.items()}
     return Arguments(component, GivenArguments(sound, live, tuple(problems)), outputs, now)
 

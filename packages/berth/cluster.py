@@ -19,11 +19,12 @@ class Cluster(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         arguments = read_arguments("Cluster", args)
-        plan, problems = plan_cluster_with_machines(name, arguments.plain, arguments.problems)
-        refuse(arguments, name, problems)
+        part = plan_cluster_with_machines(name, arguments.plain, arguments.problems)
+        refuse(arguments, name, part.problems)
+        plan = part.plan
         assert isinstance(plan.cluster, ClusterPlan)
         super().__init__("berth:index:Cluster", name, None, opts)
-        warn(self, problems)
+        warn(self, part.problems)
         scope = scope_below(self, name, arguments)
         in_google_cloud = scope.options(scope.google_provider(plan.project, plan.region), project=plan.project)
         created = create_machines(plan, plan.cluster, scope.prefix, in_google_cloud, {})

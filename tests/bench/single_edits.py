@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from hashlib import sha256
 
-from tests.berth.diff.edits.batches import plans
+from tests.berth.diff.edits.judged import judge, plans
 from tests.berth.diff.edits.one_key import evaluate_values
 from tests.berth.diff.edits.schema_edits import generated_edits, root_schema
 from tests.berth.diff.edits.sound_edits import after, before
@@ -42,7 +42,7 @@ def main(minutes: float, first: int, step: int) -> int:
             classes["fault"] += 1
             continue
         old, new = plans(stack, before(stack)[0], values)
-        kind, found = ("nothing", "") if old == new else judgement(old, new)
+        kind, found = ("nothing", "") if old == new else judgement(judge(old, new))
         classes[kind] += 1
         wrong += bool(found)
         if found or kind in CALM:

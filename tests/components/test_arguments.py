@@ -637,6 +637,41 @@ def test_views_are_those_of_a_fleet_and_notify_channels_that_are_outputs(preview
     assert "mine-queues-dashboard" in made
 
 
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (
+            {"machine_typ": "ct5lp-hightpu-4", "topology": "2x4", "zone": ZONE, "clustr": "theirs"},
+            [
+                "machine_typ: unknown argument; did you mean 'machine_type'?",
+                "clustr: unknown argument; did you mean 'cluster'?",
+                "machine_typ: no accelerator machine type 'ct5lp-hightpu-4'; did you mean 'ct5lp-hightpu-4t'?",
+            ],
+        ),
+        (
+            {**GPUS, "zone": "us-central1-x", "quickly": True},
+            [
+                "quickly: unknown argument; NodePoolArgs lists what there is",
+                "cluster: is missing; NodePool needs it",
+                "zone: 'us-central1-x' is not in Berth's table of regions and zones",
+            ],
+        ),
+        (
+            {**GPUS, "cluster": "theirs", "max_pods_per_node": "many", "disk_typ": "hyperdisk-balanced"},
+            [
+                "disk_typ: unknown argument; did you mean 'disk_type'?",
+                "max_pods_per_node: 'many' has another type; write a whole number",
+                "disk_typ: 'hyperdisk-balanced' is not a boot disk of g2-standard-24",
+            ],
+        ),
+    ],
+    ids=["misspelt", "unknown and missing", "bad value"],
+)
+def test_a_mistake_hides_no_other_one(arguments: Mapping[str, Any], lines: Sequence[str]) -> None:
+    found = refused(lambda opts: NodePool("mine", NodePoolArgs(**arguments), opts=opts))[1:]
+    assert [each[: len(line)] for each, line in zip(found, lines, strict=True)] == lines
+
+
 def test_views_are_refused_with_every_fault() -> None:
     wrong = {
         "cluser": "lab",

@@ -463,7 +463,10 @@ FAULTS: Mapping[str, tuple[str, Mapping[str, Any], list[str]]] = {
     "a fault in the defaults of teams, once": (
         "Fleet",
         {**SMALL, "teamDefaults": {"chort": "research"}, "teams": {"vision": {}, "speech": {}}},
-        ["teamDefaults.chort: unknown key 'chort'; did you mean 'cohort'?"],
+        [
+            "teamDefaults.chort: no cohort 'research'; write it under cohorts",
+            "teamDefaults.chort: unknown key 'chort'; did you mean 'cohort'?",
+        ],
     ),
     "workloads of a faulty fleet": (
         "TeamWorkloads",

@@ -142,6 +142,18 @@ def test_a_file_in_another_form_is_refused(tmp_path: Path, text: str, line: str)
     assert "tests.yaml" in errors or "dav.csv" in errors
 
 
+def test_a_misspelt_key_hides_nothing_and_is_not_missing(tmp_path: Path) -> None:
+    text = TRACE.replace("trace:", "tracee:").replace("expect: EXPECT", "expext: {wait: {p95: soon}, evictions: -3}")
+    status, _, shown = asserted(tmp_path, text)
+    assert status == 1
+    assert [line.split(": error: ")[1].partition(";")[0] for line in shown.splitlines()[:-1]] == [
+        "tests[0].tracee: unknown key 'tracee'",
+        "tests[0].expext: unknown key 'expext'",
+        "tests[0].expext.wait.p95: 'soon' is not a duration",
+        "tests[0].expext.evictions: '-3' is not the largest number that is allowed [bad-value]",
+    ]
+
+
 @pytest.mark.parametrize("stack", ["dev", "inference"])
 def test_a_change_of_the_stack_makes_a_shipped_assertion_fail(stack: str) -> None:
     """Of a sample; `tests.bench.assertion_mutations` judges all of them."""

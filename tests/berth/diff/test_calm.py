@@ -10,15 +10,10 @@ from typing import Any, Final
 
 import pytest
 
-from berth.backends.interface import compare
-from berth.backends.table import StackPlan
 from berth.diff.calm.harmless import harmless_kinds
 from berth.diff.calm.loud import all_differences
-from berth.plan.ack import AckFleetPlan
-from berth.plan.fleet import FleetPlan
-from tests.berth.diff.edits.batches import plans
+from tests.berth.diff.edits.judged import Judged, Values, judged
 from tests.berth.diff.edits.one_key_table import ROWS, TABLE
-from tests.berth.diff.edits.registered_differences import harmful_differences
 from tests.berth.diff.edits.schema_edits import all_keys
 from tests.berth.diff.edits.sound_edits import after, before, class_of, sound_edits
 
@@ -27,29 +22,27 @@ _PER_KEY: Final = int(os.environ.get("BERTH_EDITS_PER_KEY", "1"))
 CALM: Final = ("nothing", "told")
 
 
-def judgement(old: StackPlan, new: StackPlan) -> tuple[str, str]:
+def judgement(found: Judged) -> tuple[str, str]:
     """Return the class of a change, and what is wrong with its headline: too calm, or noisy; "" if it is right."""
-    changes = compare(old, new)
+    changes = found.changes
     kind = class_of(changes)
-    if not isinstance(old, (FleetPlan, AckFleetPlan)) or not isinstance(new, (FleetPlan, AckFleetPlan)):
-        return kind, ""
-    harmful, count = harmful_differences(old, new)
     is_calm = kind in CALM
-    if is_calm and harmful:
-        return kind, f"calm, but {harmful[0]}"
+    if is_calm and found.harmful:
+        return kind, f"calm, but {found.harmful[0]}"
     is_quiet = not (changes.rights or changes.losses or changes.idle or changes.entitlements.entitlements)
-    is_noise = not is_calm and count and not harmful and is_quiet and not _has_more(old, new)
-    return kind, f"{kind}, but all {count} differences are harmless" if is_noise else ""
+    is_noise = not is_calm and found.differences and not found.harmful and is_quiet and not found.has_more
+    return kind, f"{kind}, but all {found.differences} differences are harmless" if is_noise else ""
 
 
-def _has_more(old: FleetPlan | AckFleetPlan, new: FleetPlan | AckFleetPlan) -> bool:
-    """Return whether something comes or goes that the plan knows and the program does not register."""
-    return {flavor.name for flavor in old.flavors} != {flavor.name for flavor in new.flavors}
+def judged_soundly(stack: str, old: Values, new: Values) -> tuple[str, str]:
+    """The judgement of an edit without faults."""
+    found = judged(stack, old, new)
+    assert found, "one of them has faults"
+    return judgement(found)
 
 
 def test_the_edits_of_the_table_are_calm_only_where_they_are_harmless() -> None:
-    both = {row.title: plans(row.stack, row.base, row.edited) for row in ROWS}
-    found = {title: judgement(*pair)[1] for title, pair in both.items()}
+    found = {row.title: judged_soundly(row.stack, row.base, row.edited)[1] for row in ROWS}
     assert {title: wrong for title, wrong in found.items() if wrong} == {}
 
 
@@ -58,8 +51,7 @@ def test_generated_edits_are_calm_only_where_they_are_harmless(capsys: pytest.Ca
     classes: Counter[str] = Counter()
     for key in sorted(all_keys()):
         for stack, edit in islice(sound_edits(key), _PER_KEY):
-            both = plans(stack, before(stack)[0], after(stack, edit))
-            kind, found = judgement(*both)
+            kind, found = judged_soundly(stack, before(stack)[0], after(stack, edit))
             classes[kind] += 1
             if found:
                 wrong[f"{stack}: {edit.dotted} {edit.value}"] = found
@@ -113,7 +105,7 @@ def test_what_was_hidden_is_in_the_headline(stack: str, edits: dict[str, Any], p
     from tests.small_fleets import fleet_with
 
     base = before(stack)[0]
-    both = plans(stack, base, fleet_with(edits, base=base))
-    assert both, "one of them has faults"
-    assert phrase in headline(compare(*both))
-    assert list(all_differences(compare(*both)))
+    found = judged(stack, base, fleet_with(edits, base=base))
+    assert found, "one of them has faults"
+    assert phrase in headline(found.changes)
+    assert list(all_differences(found.changes))

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from tests.berth.diff.edits.batches import OneEdit, batches, sample
+from tests.berth.diff.edits.batches import OneEdit, batches, judged_alone, sample
 from tests.berth.diff.edits.engine_changes import Disagreement
 from tests.berth.diff.edits.schema_edits import Edit, all_keys
 from tests.berth.diff.edits.sound_edits import before, sound_edits
@@ -41,8 +41,8 @@ def _disagreements(pairs: Iterable[tuple[str, Edit]]) -> Iterator[tuple[str, Dis
         title = f"{stack}: {edit.dotted} {edit.value}"
         by_stack.setdefault(stack, []).append(OneEdit(edit.dotted, edit.value, title))
     for stack, edits in by_stack.items():
-        made = batches(stack, before(stack)[0], edits)
-        for batch in made:
-            yield from batch.disagreements(by_program=False)
-        for batch in sample(made):
-            yield from batch.disagreements(by_program=True)
+        base = before(stack)[0]
+        for edit in edits:
+            yield from ((edit.title, each) for each in judged_alone(stack, base, edit).disagreements)
+        for batch in sample(batches(stack, base, edits)):
+            yield from batch.disagreements()

@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from berth.backends.interface import compare
-from tests.berth.diff.edits.batches import Batch, OneEdit, batches, plans, sample
+from tests.berth.diff.edits.batches import Batch, OneEdit, batches, judged_alone, sample
+from tests.berth.diff.edits.judged import judged
 from tests.berth.diff.edits.one_key_table import ROWS, Row, parsed
 from tests.berth.diff.edits.schema_edits import SchemaKey, all_keys
 from tests.berth.diff.edits.sound_edits import after, before, class_by_effect, class_of, sound_edits
@@ -19,9 +19,9 @@ every_row = pytest.mark.parametrize("row", [pytest.param(row, id=row.title) for 
 
 @every_row
 def test_an_edit_has_the_class_of_its_danger(row: Row) -> None:
-    both = plans(row.stack, row.base, row.edited)
-    assert both, "one of them has faults"
-    changes = compare(*both)
+    found = judged(row.stack, row.base, row.edited)
+    assert found, "one of them has faults"
+    changes = found.changes
     assert class_of(changes) == row.expected
     assert changes.is_empty == (row.expected == "nothing") or changes.idle
 
@@ -39,10 +39,11 @@ def test_the_engine_does_what_the_diff_says(stack: str) -> None:
     for _, given in groupby(rows, lambda row: row.given):
         same_base = list(given)
         edits = [OneEdit(row.path, parsed(row.value), row.title) for row in same_base]
-        made += batches(stack, same_base[0].base, edits)
+        base = same_base[0].base
+        assert [(edit.title, each) for edit in edits for each in judged_alone(stack, base, edit).disagreements] == []
+        made += batches(stack, base, edits)
     assert sum(len(batch.edits) for batch in made) == len(rows)
-    assert [each for batch in made for each in batch.disagreements(by_program=False)] == []
-    assert [each for batch in sample(made) for each in batch.disagreements(by_program=True)] == []
+    assert [each for batch in sample(made) for each in batch.disagreements()] == []
 
 
 def test_the_table_has_every_class_and_enough_rows() -> None:
@@ -53,7 +54,9 @@ def test_the_table_has_every_class_and_enough_rows() -> None:
 def generated_class(key: SchemaKey) -> str | None:
     """The class of a generated edit of a key, if it follows from what the edit does; None if a row must decide it."""
     for stack, edit in sound_edits(key):
-        changes = compare(*plans(stack, before(stack)[0], after(stack, edit)))
+        found = judged(stack, before(stack)[0], after(stack, edit))
+        assert found is not None
+        changes = found.changes
         if not changes.is_empty:
             follows = class_by_effect(changes)
             return follows if follows == class_of(changes) else None

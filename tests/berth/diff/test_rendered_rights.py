@@ -9,7 +9,7 @@ import pytest
 from berth.backends.interface import compare
 from berth.diff.headline import headline
 from berth.diff.rights.ranks import Rank
-from tests.berth.diff.edits.batches import plans
+from tests.berth.diff.edits.judged import plans
 from tests.berth.diff.edits.sound_edits import before
 from tests.small_fleets import fleet_of_pools, fleet_with, plan
 

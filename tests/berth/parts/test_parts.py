@@ -80,7 +80,7 @@ def test_the_warnings_are_those_of_the_part() -> None:
     )
     assert [each for part in parts for each in part.problems if each.severity == Severity.WARNING] == []
     cluster = {"project": "acme-ml", "region": "us-central1"}
-    _, problems = plan_cluster_with_machines("lab", cluster)
+    problems = plan_cluster_with_machines("lab", cluster).problems
     for found in (problems, plan_cluster("lab", cluster).problems):
         assert [each.code for each in found if each.severity == Severity.WARNING] == ["open-control-plane"]
 

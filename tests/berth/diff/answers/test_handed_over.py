@@ -13,8 +13,8 @@ from berth.diff.guard.preview_file import parse_preview
 from berth.diff.guard.text import describe_remedy
 from berth.engine import RecordedResource
 from tests.berth.diff.answers.engine_previews import digest, steps
-from tests.berth.diff.edits.batches import plans
 from tests.berth.diff.edits.enumerated import enumerated
+from tests.berth.diff.edits.judged import plans
 from tests.berth.diff.edits.one_key import base_values, registered
 from tests.berth.diff.edits.sound_edits import before
 from tests.small_fleets import fleet_with

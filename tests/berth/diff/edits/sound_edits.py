@@ -54,10 +54,21 @@ def _by_key(stack: str) -> dict[SchemaKey, list[Edit]]:
     return edits
 
 
+_SOUND: Final = dict[tuple[str, str, str], bool]()
+
+
+def is_sound(stack: str, edit: Edit) -> bool:
+    """Whether a stack with an edit made has no faults; several tests ask for the same edits."""
+    identity = stack, edit.dotted, repr(edit.value)
+    if identity not in _SOUND:
+        _SOUND[identity] = not evaluate_values(stack, after(stack, edit)).faults
+    return _SOUND[identity]
+
+
 def sound_edits(key: SchemaKey) -> Iterator[tuple[str, Edit]]:
     """Yield stack and edit, for edits of one key that raise no fault."""
     tried = islice(((stack, edit) for stack in STACKS for edit in _by_key(stack).get(key, ())), _TRIED_PER_KEY)
-    return (pair for pair in tried if not evaluate_values(pair[0], after(*pair)).faults)
+    return (pair for pair in tried if is_sound(*pair))
 
 
 CALM: Final = ("nothing changes", "no team gains or loses, and nothing is replaced")
