@@ -123,7 +123,7 @@ class AckBackend(FleetBackend[AckFleetPlan]):
         """Return the PyTorchJob for a leaf of the quota tree; `queue` is a namespace in a fleet without one."""
         from berth.manifests.ack import training_job
         from berth.workloads.ack import derive_ack_workload
-        from berth.workloads.result import WorkloadResult
+        from berth.workloads.options import WorkloadResult
 
         assert isinstance(evaluation.plan, AckFleetPlan)
         derived = derive_ack_workload(evaluation.plan, team, queue, options)

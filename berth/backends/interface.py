@@ -22,8 +22,7 @@ if TYPE_CHECKING:  # a verb loads what its own functions need
     from berth.engine import References
     from berth.report.tree import TreeBox
     from berth.report.view import ReportBody
-    from berth.workloads.options import WorkloadOptions
-    from berth.workloads.result import WorkloadResult
+    from berth.workloads.options import WorkloadOptions, WorkloadResult
 
 P = TypeVar("P", contravariant=True)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from berth.diagnostics import Problem, Severity
+from berth.manifests.workloads.pods import Manifest
 from berth.yaml_loader import load_table
 
 
@@ -68,3 +70,20 @@ class WorkloadOptions(Struct, frozen=True, kw_only=True):
     placement_group: str | None = None
     template: Mapping[str, object] | None = None
     runtime: str | None = None
+
+
+class WorkloadResult(Struct, frozen=True):
+    """The objects and comments on them; no objects if there is a fault.
+
+    `verdict` is lint's: runs, never or unknown; None where nobody judges the objects.
+    """
+
+    objects: tuple[Manifest, ...]
+    notes: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    verdict: str | None = None
+
+    @property
+    def faults(self) -> tuple[Problem, ...]:
+        """The problems that prevent a manifest."""
+        return tuple(each for each in self.problems if each.severity == Severity.FAULT)

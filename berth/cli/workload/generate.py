@@ -17,9 +17,8 @@ from berth.jobs.quantities import parse_quantity
 from berth.plan.fleet import FleetPlan
 from berth.spec.amounts import parse_seconds
 from berth.workloads.acceptance import acceptance_trials, missing_image
-from berth.workloads.options import KINDS, RESTART_STRATEGIES, WorkloadOptions
+from berth.workloads.options import KINDS, RESTART_STRATEGIES, WorkloadOptions, WorkloadResult
 from berth.workloads.pod_templates import read_template
-from berth.workloads.result import WorkloadResult
 
 _EXAMPLES = {"cpu": "4 or 500m", "memory": "16Gi"}
 
