@@ -51,6 +51,18 @@ class Evaluation(Struct, frozen=True):
         return self.plan if isinstance(self.plan, FleetPlan) else None
 
     @property
+    def fleet(self) -> FleetPlan:
+        """The plan of a fleet on Google Cloud, of a stack without faults that offers Kueue (`require_offer`)."""
+        assert self.fleet_plan is not None
+        return self.fleet_plan
+
+    @property
+    def loaded(self) -> StackFile:
+        """The stack file, of a stack without faults."""
+        assert self.file is not None
+        return self.file
+
+    @property
     def faults(self) -> tuple[Problem, ...]:
         """Problems that refuse the stack."""
         return tuple(p for p in self.problems if p.severity == Severity.FAULT)
@@ -133,11 +145,10 @@ def evaluate_changed(evaluation: Evaluation, values: Mapping[FieldPath, object],
 
     The problems of loading the file are not reported again.
     """
-    assert evaluation.file is not None
-    fleet = evaluation.file.fleet
+    fleet = evaluation.loaded.fleet
     for path, value in values.items():
         fleet = _with_value(fleet, path, value)
-    return _evaluate(evaluation.stack, replace(evaluation.file, fleet=fleet), [], root)
+    return _evaluate(evaluation.stack, replace(evaluation.loaded, fleet=fleet), [], root)
 
 
 def _with_value(fleet: object, path: FieldPath, value: object) -> object:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from comment import disabled  # scripts/comment.py, which posts the text
 
-from berth.diff.rights.ranks import RIGHTS_TITLES
+from berth.diff.rights.changes import RIGHTS_TITLES
 
 LONGEST = 56_000
 """Maximum length of the comment, in characters. GitHub accepts 65,536; scripts/comment.py adds what is around it.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
-
-import yaml
 
 from berth.evaluate import evaluate_stack
 from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
+from berth.yaml_loader import load_yaml
 from tests.stack_files import ROOT
 
 FOLDER = ROOT / "tests" / "e2e" / "hostile"
@@ -358,9 +358,10 @@ class Attempt:
         return IDENTITIES[self.who]
 
 
+@cache
 def attempts() -> list[Attempt]:
     """Every row of the table."""
-    rows: list[Manifest] = yaml.safe_load((FOLDER / "table.yaml").read_text(encoding="utf-8"))
+    rows: list[Manifest] = load_yaml((FOLDER / "table.yaml").read_text(encoding="utf-8"))
     return [_attempt(number, row) for number, row in enumerate(rows, 1)]
 
 

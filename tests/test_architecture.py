@@ -193,7 +193,7 @@ OWN_OF_TEAM_STACKS = {
 """Modules of a team's own stack beside those that have it in their name: its objects, its component, its program."""
 NAME_BACKENDS = {
     "berth.cli.init": "help of options that only some kinds of stacks have",
-    "berth.cli.workload.options": "help of an argument that means something else on ACK",
+    "berth.cli.workload": "help of an argument that means something else on ACK",
     "berth.resource": "a row for each kind of cloud resource",
     "berth.rules.backends": "a column for each backend, in the table of what it can express",
     "berth.spec.messages.examples": "a row for each key of the stack file",

@@ -14,11 +14,10 @@ from berth.adopt.controllers import CONTROLLERS, is_system_object
 from berth.adopt.google.answered_inputs import inputs_before
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kubernetes.server_defaults import without_defaults
-from berth.diff.fields import compare_fields
+from berth.diff.fields import compare_fields, format_change, format_on_one_line
 from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.changes import InputComparison, compare_registrations
 from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, is_within, without_indexes
-from berth.diff.values import format_change, format_on_one_line
 from berth.google.fleet import google_resources
 from berth.google.node_pool import CREATION_FIELDS
 from berth.manifests.fleet import all_manifests

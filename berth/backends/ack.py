@@ -87,7 +87,7 @@ class AckBackend(FleetBackend[AckFleetPlan]):
 
     def preview_rules(self, plan: AckFleetPlan) -> PreviewRules:
         """Return what the guard has to know of the fleet."""
-        from berth.diff.ack.preview import ack_rules
+        from berth.diff.ack.compare import ack_rules
 
         return ack_rules(plan)
 
@@ -123,7 +123,7 @@ class AckBackend(FleetBackend[AckFleetPlan]):
         """Return the PyTorchJob for a leaf of the quota tree; `queue` is a namespace in a fleet without one."""
         from berth.manifests.ack import training_job
         from berth.workloads.ack import derive_ack_workload
-        from berth.workloads.result import WorkloadResult
+        from berth.workloads.options import WorkloadResult
 
         assert isinstance(evaluation.plan, AckFleetPlan)
         derived = derive_ack_workload(evaluation.plan, team, queue, options)
@@ -131,7 +131,7 @@ class AckBackend(FleetBackend[AckFleetPlan]):
 
     def init_options(self, example: ExampleStack, answers: InitAnswers) -> tuple[InitOption, ...]:
         """Return the options for the region and for teams."""
-        from berth.cli.init.options import TEAMS, InitOption
+        from berth.cli.init.example import TEAMS, InitOption
         from berth.spec.ack import AlibabaRegion
 
         return (InitOption("region", AlibabaRegion, "Alibaba Cloud region", ("ack", "region"), required=True), TEAMS)

@@ -130,9 +130,8 @@ class GkeBackend(FleetBackend[FleetPlan]):
         """Return the job for a local queue of a team, or the faults of `berth lint` on it."""
         from berth.lint.made_jobs import linted_workload
 
-        assert evaluation.fleet_plan is not None
         written = None if evaluation.file is None else evaluation.file.fleet
-        return linted_workload(evaluation.fleet_plan, written, team, queue, options)
+        return linted_workload(evaluation.fleet, written, team, queue, options)
 
     def stand_in_references(self, evaluation: Evaluation, project: str) -> References:
         """Return a kubeconfig that reaches no cluster, for each worker of another stack."""
@@ -144,7 +143,7 @@ class GkeBackend(FleetBackend[FleetPlan]):
 
     def init_options(self, example: ExampleStack, answers: InitAnswers) -> tuple[InitOption, ...]:
         """Return the options for the project and the place of the cluster, or an existing one, and for teams."""
-        from berth.cli.init.options import fleet_options
+        from berth.cli.init.example import fleet_options
 
         return fleet_options(example, answers)
 

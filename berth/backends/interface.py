@@ -13,19 +13,16 @@ from berth.loader import StackFile
 from berth.plan.kueue import FlavorPlan
 
 if TYPE_CHECKING:  # a verb loads what its own functions need
-    from berth.cli.init.example import ExampleStack
-    from berth.cli.init.options import InitAnswers, InitOption
+    from berth.cli.init.example import ExampleStack, InitAnswers, InitOption
     from berth.cost.fleet import FleetCost
     from berth.diff.changes import Changes, DependentChange
     from berth.diff.guard.preview import GuardReport
-    from berth.diff.guard.preview_rules import PreviewRules
-    from berth.diff.guard.preview_steps import EnginePreview
+    from berth.diff.guard.preview_steps import EnginePreview, PreviewRules
     from berth.document import Block
     from berth.engine import References
     from berth.report.tree import TreeBox
     from berth.report.view import ReportBody
-    from berth.workloads.options import WorkloadOptions
-    from berth.workloads.result import WorkloadResult
+    from berth.workloads.options import WorkloadOptions, WorkloadResult
 
 P = TypeVar("P", contravariant=True)
 
@@ -142,8 +139,8 @@ def check_preview(
 
     `running` are the accelerators of each flavor that admitted jobs hold, where that is known.
     """
+    from berth.diff.guard.capacity import guarding_what_runs
     from berth.diff.guard.preview import find_losses
-    from berth.diff.guard.running import guarding_what_runs
 
     rules = guarding_what_runs(backend_of(plan).preview_rules(plan), plan, running or {})
     return find_losses(preview, rules, config)

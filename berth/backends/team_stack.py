@@ -75,8 +75,7 @@ class TeamStackBackend(Backend[TeamStackPlan]):
         """Compare two plans of a stack, both without faults."""
         from berth.diff.changes import Changes
         from berth.diff.guard.allowances import IdleAllowance
-        from berth.diff.team_stack import moved_to_cluster
-        from berth.diff.workloads import compare_files, compare_team_objects, compare_workloads
+        from berth.diff.workloads import compare_files, compare_team_objects, compare_workloads, moved_to_cluster
 
         losses = tuple(moved_to_cluster(old, new))
         idle: Mapping[str, str] = {} if losses else new.allowed_changes
@@ -91,7 +90,7 @@ class TeamStackBackend(Backend[TeamStackPlan]):
 
     def preview_rules(self, plan: TeamStackPlan) -> PreviewRules:
         """Return that only the cluster is guarded, and that each workload and file is a resource."""
-        from berth.diff.team_stack import team_rules
+        from berth.diff.workloads import team_rules
 
         return team_rules(plan)
 
@@ -136,7 +135,7 @@ class TeamStackBackend(Backend[TeamStackPlan]):
 
     def init_options(self, example: ExampleStack, answers: InitAnswers) -> tuple[InitOption, ...]:
         """Return the options for the platform and the team."""
-        from berth.cli.init.options import InitOption
+        from berth.cli.init.example import InitOption
         from berth.spec.base import DnsLabel, NonEmptyText
 
         return (

@@ -27,7 +27,7 @@ def team_stack_changes(old: Evaluation, new: Evaluation, root: pathlib.Path) -> 
             continue
         # Most repositories have no such stack, and these load the rules of all jobs.
         from berth.backends.team_stack import evaluate_team_values
-        from berth.diff.team_stack import moved_to_cluster
+        from berth.diff.workloads import moved_to_cluster
         from berth.plan.team_stack import TeamStackPlan
 
         before, after = (evaluate_team_values(name, values, each) for each in (old, new))

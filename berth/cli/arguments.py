@@ -19,6 +19,7 @@ from berth.document import Document
 from berth.document.text import problem_lines, render_text
 from berth.evaluate import Evaluation, Need, evaluate_stack, require_offer
 from berth.loader.locate import EXAMPLES, locate, stack_names
+from berth.plan.fleet import FleetPlan
 from berth.yaml_loader import load_yaml
 
 EXIT_OK, EXIT_FAULTS, EXIT_USAGE, EXIT_BLOCKED = 0, 1, 2, 3
@@ -91,6 +92,13 @@ def evaluate_or_exit(stack: str, *, needs: Need | None = "kueue") -> Evaluation:
         exit_with_problems(evaluation.faults)
     print_problems(problem for problem in evaluation.warnings if problem.is_unknown)
     return evaluation
+
+
+def google_fleet(evaluation: Evaluation, refusal: str, option: str | None = None) -> FleetPlan:
+    """Return the plan of a fleet on Google Cloud; `refusal` says why a verb, or its `option`, is for no other stack."""
+    if evaluation.fleet_plan is None:
+        raise typer.BadParameter(f"'{evaluation.stack}' {refusal}", param_hint=option)
+    return evaluation.fleet_plan
 
 
 def print_problems(problems: Iterable[Problem]) -> None:

@@ -39,20 +39,19 @@ _MESSAGE_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY_ESCAPES = _MESSAGE_ESCAPES | str.maketrans({":": "%3A", ",": "%2C"})
 
 
-Stacks = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="STACK",
-        help="Names of stacks or examples, or paths to stack files.",
-        autocompletion=complete_stack,
-        callback=or_examples,
-    ),
-]
 EPILOG = "Example: berth check dev stacks/examples/multislice.yaml"
 
 
 def check_command(
-    stacks: Stacks,
+    stacks: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="STACK",
+            help="Names of stacks or examples, or paths to stack files.",
+            autocompletion=complete_stack,
+            callback=or_examples,
+        ),
+    ],
     output_format: Annotated[
         Literal["text", "json", "github", "markdown", "sarif"],
         typer.Option(

@@ -17,7 +17,6 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.yaml_loader import load_yaml
 
-FLEET_KEY = "berth:fleet"
 Entries = Mapping[str, Any]
 _REWRITTEN = ("base", "without", "teamFiles", "teamDefaults", "teams", "clusterQueues")
 """Sections that a drained stack file has in another form: every team is in it with its defaults, and so is the base."""
@@ -52,10 +51,12 @@ def drain_command(
 
 def drained_stack_file(evaluation: Evaluation) -> str:
     """Return a complete stack file: it includes the teams of team files, and the engine's keys beside the config."""
-    assert evaluation.file is not None
-    assert evaluation.file.file is not None
-    stack_file = cast("dict[str, Any]", load_yaml(evaluation.file.file.read_text(encoding="utf-8")))
-    stack_file["config"] = {**evaluation.file.config, FLEET_KEY: drain_fleet(cast("Entries", evaluation.file.fleet))}
+    assert evaluation.loaded.file is not None
+    stack_file = cast("dict[str, Any]", load_yaml(evaluation.loaded.file.read_text(encoding="utf-8")))
+    stack_file["config"] = {
+        **evaluation.loaded.config,
+        "berth:fleet": drain_fleet(cast("Entries", evaluation.loaded.fleet)),
+    }
     return yaml.safe_dump(stack_file, sort_keys=False, width=120, allow_unicode=True)
 
 

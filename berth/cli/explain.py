@@ -20,14 +20,15 @@ def complete_code(incomplete: str) -> list[str]:
     return [code for code in explanations() if code.startswith(incomplete)]
 
 
-Codes = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="CODE", help="Codes as messages show them in brackets.", autocompletion=complete_code),
-]
 EPILOG = "Example: berth explain overcommitted"
 
 
-def explain_command(codes: Codes = None) -> None:
+def explain_command(
+    codes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="CODE", help="Codes as messages show them in brackets.", autocompletion=complete_code),
+    ] = None,
+) -> None:
     """Explain the code of a message.
 
     Prints the cause, what to do and an example. Without a CODE it lists every code.

@@ -84,9 +84,8 @@ class LintResult(Struct, frozen=True):
 
 def lint_files(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pathlib.Path) -> LintResult:
     """Lint each object in the files, and in the files of folders."""
-    assert evaluation.fleet_plan is not None
-    fleet = LintContext(evaluation.fleet_plan)
-    teams = {each.name: each for each in evaluation.fleet_plan.teams}
+    fleet = LintContext(evaluation.fleet)
+    teams = {each.name: each for each in evaluation.fleet.teams}
     if team is not None and team not in teams:
         hint = did_you_mean(team, teams) or f"; the teams are {join_quoted(teams)}"
         return LintResult((), (Problem(Severity.FAULT, "unknown-name", ("--team",), f"no team '{team}'{hint}"),))

@@ -78,8 +78,7 @@ def rotation_steps(
 
     `settings` are `key=value` for keys of the pool's entry.
     """
-    plan = evaluation.fleet_plan
-    assert plan is not None
+    plan = evaluation.fleet
     pool_plan = next((each for each in plan.pools if each.name == pool), None)
     if pool_plan is None:
         raise ManualEditRequired(

@@ -31,8 +31,7 @@ def split_command(
     """
     evaluation = evaluate_or_exit(stack)
 
-    assert evaluation.fleet_plan is not None
-    plan = evaluation.fleet_plan
+    plan = evaluation.fleet
     print_answer(split_document(plan, max_resources), split_as_json(plan, max_resources) if print_json else None)
 
 

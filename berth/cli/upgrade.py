@@ -92,11 +92,10 @@ def _moves(evaluation: Evaluation, key: Key, written: str) -> Iterator[Move]:
     from berth.upgrade.moves import NAMES, Move, known_versions
     from berth.versions.standing import newest_run
 
-    assert evaluation.fleet_plan is not None
     before, between, after = written.rpartition(_BETWEEN)
     for version in (after, *([before] if between else [])):
         _require_version(key, version)
-    known = known_versions(evaluation.fleet_plan, key)
+    known = known_versions(evaluation.fleet, key)
     if not between and not any(version for _, version, _ in known):
         reason = "follows its release channel" if key == "gke" else f"does not install {NAMES[key]}"
         example = "1.34..1.36" if key == "gke" else f"{newest_run(key)}..{after}"
@@ -131,7 +130,6 @@ def _evidence(evaluation: Evaluation, jobs: Iterable[str] | None) -> tuple[Evide
     """Return the objects of manifests with the plan; print the problems of files that were named, and exit 1."""
     from berth.upgrade.evidence import Evidence, objects_of
 
-    assert evaluation.fleet_plan is not None
     root = project_root()
     names = list(jobs or sorted({str(file.parent) for file in (root / _JOBS).rglob("*.yaml")}))
     manifests = read_files(names, root)
@@ -139,16 +137,15 @@ def _evidence(evaluation: Evaluation, jobs: Iterable[str] | None) -> tuple[Evide
         exit_with_problems(manifests.problems)
     if jobs:
         print_problems(manifests.problems)
-    objects, others = objects_of(manifests.documents, evaluation.fleet_plan)
+    objects, others = objects_of(manifests.documents, evaluation.fleet)
     source = ", ".join(jobs) if jobs else str(_JOBS) if names else ""
-    return Evidence(evaluation.fleet_plan, None, objects, source), others
+    return Evidence(evaluation.fleet, None, objects, source), others
 
 
 def _upgrade(evaluation: Evaluation, moves: tuple[Move, ...], evidence: tuple[Evidence, int]) -> Upgrade:
     """Evaluate the stack with the old and the new versions, and return what the moves mean."""
     from berth.upgrade.findings import upgrade_by
 
-    assert evaluation.fleet_plan is not None
     changed = tuple(move for move in moves if move.before != move.after)
     if not changed:
         versions = dict.fromkeys(f"{each.name} {each.after}" for each in moves)
@@ -156,7 +153,7 @@ def _upgrade(evaluation: Evaluation, moves: tuple[Move, ...], evidence: tuple[Ev
     mine = [move for move in changed if move.is_written]
     old = evaluate_changed(evaluation, {move.path: move.before for move in mine}, project_root())
     new = evaluate_changed(evaluation, {move.path: move.after for move in mine}, project_root())
-    result = upgrade_by(changed, new.fleet_plan or evaluation.fleet_plan, evidence[0])
+    result = upgrade_by(changed, new.fleet_plan or evaluation.fleet, evidence[0])
     known = {(problem.code, problem.path) for problem in old.problems}
     warnings = (each for each in new.warnings if (each.code, each.path) not in known and each.code not in _TOLD)
     faulty = {(problem.code, problem.path) for problem in new.faults}

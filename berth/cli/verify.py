@@ -14,6 +14,7 @@ from berth.cli.arguments import (
     evaluate_or_exit,
     exit_with_error,
     exit_with_problems,
+    google_fleet,
     print_answer,
     project_root,
 )
@@ -51,10 +52,8 @@ def verify_command(
     from berth.verify import read_live_objects, verify_cluster
     from berth.verify.document import verification_as_json, verification_document
 
-    evaluation = evaluate_or_exit(stack)
-    if evaluation.fleet_plan is None:
-        raise typer.BadParameter(f"'{evaluation.stack}' has no nodes of its own; write the stack of the platform")
-    plan = _plan_of(evaluation.fleet_plan, worker)
+    fleet = google_fleet(evaluate_or_exit(stack), "has no nodes of its own; write the stack of the platform")
+    plan = _plan_of(fleet, worker)
     objects, problems = read_live_objects((file, display_path(file, project_root())) for file in live)
     if problems:
         exit_with_problems(problems)

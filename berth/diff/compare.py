@@ -9,8 +9,8 @@ from berth.diff.changes import Changes
 from berth.diff.entitlements import compare_fleet_quotas
 from berth.diff.guard.accounts import lost_node_accounts
 from berth.diff.guard.changes import guarded_changes, idle_allowances
+from berth.diff.guard.classify import guarded_updates, worker_allowances
 from berth.diff.guard.guarantees import guarantees_lost
-from berth.diff.guard.updates import guarded_updates, worker_allowances
 from berth.diff.lost_objects import lost_objects_of
 from berth.diff.objects import compare_objects, render_clusters
 from berth.diff.pools import compare_pools

@@ -21,7 +21,6 @@ from berth.plan.teams import QueueingPlan
 from berth.resource import IN_WORKER, ResourceKind
 from berth.text import pluralize
 
-_POOL_SIZE_FIELDS = ("nodes", "slices", "accelerators")
 _SIZE_INPUTS = re.compile(r"nodeCount|initialNodeCount|autoscaling(\.(min|max|totalMin|totalMax)NodeCount)?")
 """Fields of a pool, and inputs of its node pools, that PoolChange reports as counts."""
 _DELETES_NODES = (ChangeKind.DELETED, ChangeKind.REPLACED, ChangeKind.RECREATED)
@@ -193,7 +192,7 @@ def _field_effects(
     old_bare, new_bare = (replace(pool, node_pools=(), node_labels={}, taints=()) for pool in (old_pool, new_pool))
     for change in compare_fields(old_bare, new_bare):
         path = to_camel(change.path)
-        if path not in known and not path.startswith(_POOL_SIZE_FIELDS):
+        if path not in known and not path.startswith(("nodes", "slices", "accelerators")):
             yield FieldEffect(path, path, change.before, change.after, UpdateEffect.UPDATE)
 
 

@@ -88,8 +88,10 @@ def compare_reclaim(old: QueueingPlan, new: QueueingPlan) -> Iterator[ReclaimCha
         if old_queue is None or queue.cohort is None:
             continue
         could, can = (each.preemption.reclaim_within_cohort != "Never" for each in (old_queue, queue))
+        if could == can:
+            continue
         flavors = tuple(flavor for flavor, quota in accelerator_quotas(queue, resources) if quota.nominal)
-        if could != can and flavors:
+        if flavors:
             yield ReclaimChange(queue.name, queue.teams, flavors, can)
 
 

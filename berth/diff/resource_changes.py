@@ -10,13 +10,7 @@ from msgspec.structs import replace
 from berth.diff.fields import FieldChange
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.provider_inputs.changes import compare_registrations
-from berth.diff.provider_inputs.effects import (
-    UpdateEffect,
-    effect_of_input,
-    input_rules,
-    is_within,
-    strongest_effect,
-)
+from berth.diff.provider_inputs.effects import UpdateEffect, effect_of_input, input_rules, is_within, strongest_effect
 from berth.google.fleet import google_resources
 from berth.plan.fleet import FleetPlan
 from berth.registration import Reference, Registration

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from berth.diagnostics import join_words
-from berth.diff.fields import FieldChange
+from berth.diff.fields import FieldChange, format_bounds, format_change, format_on_one_line
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
@@ -15,7 +15,6 @@ from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, St
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.rights.changes import SERVING, RightChange
 from berth.diff.settings import SettingChange
-from berth.diff.values import format_bounds, format_change, format_on_one_line
 from berth.diff.workloads import CONFIG, FilesChange, WorkloadChange
 from berth.names import to_camel
 from berth.plan.kueue import PODS

@@ -21,7 +21,6 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import CHANNEL_CLASS
 
 TEMPLATE_KIND = "ResourceClaimTemplate"
-DOMAIN_KIND = "ComputeDomain"
 DOMAIN_TEMPLATE = ("spec", "channel", "resourceClaimTemplate", "name")
 """Where a ComputeDomain of NVIDIA's DRA driver names the template that the driver makes from it."""
 
@@ -67,7 +66,7 @@ class Claims:
                 if _kind(value) == TEMPLATE_KIND:
                     name = str(get_nested(value, "metadata", "name"))
                     self.templates[namespace, name] = read_claim_template(value)
-                elif _kind(value) == DOMAIN_KIND:
+                elif _kind(value) == "ComputeDomain":
                     name = str(get_nested(value, *DOMAIN_TEMPLATE))
                     nodes = get_nested(value, "spec", "numNodes")
                     number = nodes if isinstance(nodes, int) else 0

@@ -32,8 +32,6 @@ _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _LABEL_OPERATORS = _NODE_OPERATORS[:4]
-_WITHOUT_VALUES = ("Exists", "DoesNotExist")
-_ONE_VALUE = ("Gt", "Lt")
 
 
 def placement_facts(template: SourceValue, spec: Spec, added: Collection[str]) -> dict[str, Any]:
@@ -95,14 +93,14 @@ def _requirement(source: SourceValue, operators: tuple[str, ...]) -> NodeSelecto
     listed = [str(value.value) for value in _items(fields.get("values"), "a list of values")]
     if not key or not operator:
         return None
-    if operator in _WITHOUT_VALUES:
+    if operator in ("Exists", "DoesNotExist"):
         if listed:
             fields["values"].fault("bad-value", f"{operator} has no values; remove values, or write the operator In")
             return None
     elif not listed:
         source.fault("missing-key", f"'values' is missing; {operator} needs it")
         return None
-    elif operator in _ONE_VALUE and (len(listed) > 1 or not listed[0].removeprefix("-").isdecimal()):
+    elif operator in ("Gt", "Lt") and (len(listed) > 1 or not listed[0].removeprefix("-").isdecimal()):
         fields["values"].fault("bad-value", f"{operator} compares whole numbers; write one in quotes, such as ['4']")
         return None
     return NodeSelectorRequirement(key, operator, tuple(listed))

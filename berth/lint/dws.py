@@ -23,8 +23,6 @@ from berth.plan.admission_checks import (
 )
 from berth.workloads.run_duration import RUN_DURATION, queued_configs, run_limit
 
-_IDENTICAL_TEMPLATES = "IdenticalPodTemplates"
-
 
 def check_queued_pods(job: SubmittedJob) -> None:
     """Report jobs that a provisioning check never admits; for a queue without one, annotations without effect."""
@@ -135,7 +133,7 @@ def _check_same_shape(job: SubmittedJob, queued_pods: list[JobPods]) -> None:
     if (
         None not in policies
         and (
-            _IDENTICAL_TEMPLATES not in policies
+            "IdenticalPodTemplates" not in policies
             or all(each.settings.is_like(queued_pods[0].settings) for each in queued_pods)
         )
         and _has_same_requirements(queued_pods)

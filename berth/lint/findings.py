@@ -34,12 +34,11 @@ from berth.lint.job_rules import (
     check_refusals,
     check_run_time,
 )
-from berth.lint.likely_queue import LikelyQueue, likely_queue
+from berth.lint.likely_queue import LikelyQueue, check_unqueued, likely_queue
 from berth.lint.pod_rules import check_limits, check_pod_rules
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.queue_policies import check_pod_security
 from berth.lint.quota import NO_ADMISSION, TrialAdmission, try_admission
-from berth.lint.unqueued import check_unqueued
 from berth.lint.validity.jobs import check_validity
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import TeamPlan

@@ -118,7 +118,6 @@ _MANAGERS = {
     "TrainJob": "trainer.kubeflow.org/trainjob-controller",
 }
 """The value of `spec.managedBy` with which a kind's own controller runs it, as without one."""
-_MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 
 def check_manager(job: SubmittedJob) -> None:
@@ -127,7 +126,7 @@ def check_manager(job: SubmittedJob) -> None:
     name = source.value
     if name is None or job.job.kind not in _MANAGERS or name == _MANAGERS[job.job.kind]:
         return
-    if name != _MULTIKUEUE:
+    if name != "kueue.x-k8s.io/multikueue":
         message = f"whether the cluster has the controller '{name}', which alone makes its pods, is not known"
         source.problems.unknown("operator-unknown", source.path, f"{message}; remove managedBy")
     elif not job.context.plan.workers:
@@ -144,7 +143,6 @@ def check_run_time(job: SubmittedJob) -> None:
 
 
 _ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
-_ELASTIC = "kueue.x-k8s.io/elastic-job"
 _EQUAL_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
 
 
@@ -178,7 +176,7 @@ def check_least(job: SubmittedJob) -> None:
     if written is None or job.job.row is None or job.job.row.framework != "batch/job" or not pod_sets:
         return
     (pods,) = pod_sets
-    if job.job.annotations.get(_ELASTIC) == "true" and _may_be_elastic(job.context):
+    if job.job.annotations.get("kueue.x-k8s.io/elastic-job") == "true" and _may_be_elastic(job.context):
         message = f"Kueue refuses {MIN_PARALLELISM} of an elastic job"
         annotations = job.job.metadata.child("annotations", job.job.annotations)
         annotations.child(MIN_PARALLELISM, written).fault("refused", f"{message}; remove one of them")

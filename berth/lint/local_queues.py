@@ -19,7 +19,6 @@ from berth.plan.kueue import LocalQueuePlan
 from berth.simulator.integrations import POD
 from berth.workloads.target import DEFAULT_QUEUE
 
-_STOP_POLICIES = ("Hold", "HoldAndDrain")
 _MAX_LISTED = 6
 
 
@@ -228,7 +227,7 @@ def warn_if_unread(job: SubmittedJob) -> None:
 def warn_if_held(job: SubmittedJob) -> None:
     """Add a warning for a held queue, and for a job that is not suspended."""
     for stop_policy, level in ((job.queue.stop_policy, "queue"), (job.local_queue.stop_policy, "local queue")):
-        if stop_policy in _STOP_POLICIES:
+        if stop_policy in ("Hold", "HoldAndDrain"):
             source = job.job.label(QUEUE_NAME)
             message = f"the {level} {job.queue_name} is held ({stop_policy}): no job is admitted until it is resumed"
             job.warn("held", source.path, message)

@@ -12,8 +12,7 @@ from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.fleet import FleetPlan
 from berth.workloads.derive import derive_workload
 from berth.workloads.names import local_queue_name
-from berth.workloads.options import WorkloadOptions
-from berth.workloads.result import WorkloadResult
+from berth.workloads.options import WorkloadOptions, WorkloadResult
 
 
 def linted_workload(plan: FleetPlan, fleet: object, team: str, queue: str, options: WorkloadOptions) -> WorkloadResult:

@@ -18,9 +18,6 @@ _TOPOLOGY_PREFIX = "kueue.x-k8s.io/podset-"
 _LEVEL_KEYS = tuple(f"{_TOPOLOGY_PREFIX}{each}-topology" for each in ("required", "preferred", "slice-required"))
 _GROUP_NAME = f"{_TOPOLOGY_PREFIX}group-name"
 _UNCONSTRAINED = f"{_TOPOLOGY_PREFIX}unconstrained-topology"
-_NATIVE_PREFIX = "kubernetes.io/"
-_AUTOPILOT_HOST_FIELDS = ("hostPID", "hostIPC")
-_AUTOPILOT_LOGS = "/var/log"
 
 
 def check_limits(job: SubmittedJob) -> None:
@@ -73,7 +70,7 @@ def _check_limits(pods: PodSettings) -> None:
     for container in pods.containers:
         limits = as_mapping(container.limits.value)
         for resource, amount in as_mapping(container.requests.value).items():
-            if "/" not in resource or resource.startswith(_NATIVE_PREFIX):
+            if "/" not in resource or resource.startswith("kubernetes.io/"):
                 continue
             source = container.requests.child(resource, amount)
             if resource not in limits:
@@ -148,11 +145,11 @@ def _check_topology_groups(job: SubmittedJob) -> None:
 
 
 def _autopilot_violations(pods: PodSettings) -> Iterator[tuple[SourceValue, str]]:
-    for key in _AUTOPILOT_HOST_FIELDS:
+    for key in ("hostPID", "hostIPC"):
         if pods.is_true(key):
             yield pods.field(key), key
     for volume, path, _ in pods.host_paths:
-        if path is not None and not str(path).startswith(_AUTOPILOT_LOGS):
+        if path is not None and not str(path).startswith("/var/log"):
             yield volume, f"a hostPath volume of {describe_value(path)}"
     for container in pods.containers:
         if container.privileged is not None:

@@ -27,10 +27,7 @@ from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.kueue import PODS
 from berth.plan.teams import HostAccessPlan, IsolationPlan, NamespacePlan, TeamPlan
 
-_PRIVILEGED = "privileged"
 _FIRST_PORT = 1024
-_PROFILES = ("seccompProfile", "appArmorProfile")
-_HOST_FIELDS = ("hostNetwork", "hostPID", "hostIPC")
 _Violation = tuple[SourceValue, str]
 _NO_TOLERATION = "remove the toleration: Kueue adds those of the machines that it assigns"
 
@@ -56,11 +53,11 @@ def check_pod_security(job: SubmittedJob) -> None:
 
 
 def _find_violations(pods: PodSettings, isolation: IsolationPlan, *, uses_accelerators: bool) -> Iterator[_Violation]:
-    if isolation.pod_security == _PRIVILEGED:
+    if isolation.pod_security == "privileged":
         return
     access = isolation.host_access or HostAccessPlan()
     may_share_network = not pods.resources.isdisjoint(access.network_for)
-    for key in _HOST_FIELDS:
+    for key in ("hostNetwork", "hostPID", "hostIPC"):
         if pods.is_true(key) and not (key == "hostNetwork" and may_share_network):
             yield pods.field(key), f"with {key}"
     # A folder of GPUDirect is for pods that use the GPUs.
@@ -120,7 +117,7 @@ def _scheduling(pods: PodSettings) -> Iterator[tuple[SourceValue, str, str]]:
 
 def _weak_context(holder: SourceValue) -> Iterator[_Violation]:
     """Yield settings of a security context, a pod's or a container's, that are weaker than the default."""
-    for name in _PROFILES:
+    for name in ("seccompProfile", "appArmorProfile"):
         if inside(holder, name, "type").value == "Unconfined":
             yield inside(holder, name), f"with the {name} Unconfined"
     if (mount := inside(holder, "procMount")).value not in (None, "Default"):

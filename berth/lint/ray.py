@@ -14,14 +14,13 @@ from berth.lint.fleet import JobPods
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.workloads.node_shapes import NodeShape
 
-RAY_GROUP = "ray.io"
 _HOSTS = "numOfHosts"
 
 
 def is_of_ray(pods: JobPods) -> bool:
     """Whether KubeRay starts these pods."""
     row = pods.submitted.job.row
-    return row is not None and row.group == RAY_GROUP
+    return row is not None and row.group == "ray.io"
 
 
 def check_ray_hosts(pods: JobPods, shape: NodeShape) -> bool:

@@ -54,7 +54,7 @@ def foreign_lines(text: str, display_path: str) -> list[Problem]:
         message = message or (_DIFF_LINE.get(kind, "") if is_diff else "")
         if not message:
             continue
-        if faults and kind == faults[-1][2] and kind in _FOLDED and number == faults[-1][1] + 1:
+        if faults and kind == faults[-1][2] and kind in {"+", "-", "header"} and number == faults[-1][1] + 1:
             faults[-1] = (faults[-1][0], number, kind, faults[-1][3])
         else:
             faults.append((number, number, kind, message))
@@ -86,7 +86,6 @@ _DIFF_LINE = {
     "+": "this line begins with '+', as one that a diff adds; remove the '+'",
     "-": "this line begins with '-', as one that a diff removes; remove the line",
 }
-_FOLDED = {"+", "-", "header"}
 
 
 def _meant(sign: str) -> str:

@@ -13,7 +13,6 @@ from typing import cast
 from berth.diagnostics import FieldPath
 
 KEY = "teamDefaults"
-_TEAM_NAME = "{team}"
 
 
 def with_team_defaults(fleet: Mapping[str, object]) -> dict[str, object]:
@@ -46,7 +45,7 @@ def _combined(default: object, own: object, team: str) -> object:
 def _named(value: object, team: str) -> object:
     """Return a value with the team's name in its text."""
     if isinstance(value, str):
-        return value.replace(_TEAM_NAME, team)
+        return value.replace("{team}", team)
     if isinstance(value, dict):
         return {key: _named(each, team) for key, each in cast("dict[str, object]", value).items()}
     return [_named(each, team) for each in cast("list[object]", value)] if isinstance(value, list) else value

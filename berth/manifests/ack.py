@@ -20,10 +20,8 @@ from berth.plan.workloads import PyTorchJobPlan
 
 Manifest = dict[str, object]
 
-QUOTA_TREE_API: Final = "scheduling.sigs.k8s.io/v1beta1"
 POLICY_API: Final = "policy.one.alibabacloud.com/v1alpha1"
 
-TREE_NAME: Final = "elasticquotatree"
 TREE_NAMESPACE: Final = "kube-system"
 """Name and namespace of the quota tree: ACK reads only this one."""
 
@@ -58,9 +56,9 @@ def manifests_by_role(plan: AckFleetPlan) -> Iterator[tuple[str, Manifest]]:
 
 def quota_tree(root: QuotaNodePlan) -> Manifest:
     """Return the ElasticQuotaTree of a fleet."""
-    metadata = {"name": TREE_NAME, "namespace": TREE_NAMESPACE, "labels": berth_labels()}
+    metadata = {"name": "elasticquotatree", "namespace": TREE_NAMESPACE, "labels": berth_labels()}
     return {
-        "apiVersion": QUOTA_TREE_API,
+        "apiVersion": "scheduling.sigs.k8s.io/v1beta1",
         "kind": "ElasticQuotaTree",
         "metadata": metadata,
         "spec": {"root": _node(root)},

@@ -21,8 +21,6 @@ from berth.plan.node_settings import AcceleratorSubnetPlan
 Manifest = dict[str, object]
 
 NETWORKING_API: Final = "networking.gke.io/v1"
-COMPUTE_CLASS_API: Final = "cloud.google.com/v1"
-CHECKPOINTING_API: Final = "checkpointing.gke.io/v1"
 
 # --- networks ---------------------------------------------------------------------------------------------------------
 
@@ -57,7 +55,7 @@ def compute_class(plan: ComputeClassPlan) -> Manifest:
         autoscalingPolicy=_set_fields(consolidationDelayMinutes=plan.consolidation_minutes),
         nodePoolConfig=_set_fields(serviceAccount=plan.service_account, imageStreaming=_switch(plan.image_streaming)),
     )
-    return _object(COMPUTE_CLASS_API, "ComputeClass", plan.name) | {"spec": spec}
+    return _object("cloud.google.com/v1", "ComputeClass", plan.name) | {"spec": spec}
 
 
 def _priority(plan: ClassPriorityPlan) -> Manifest:
@@ -98,7 +96,7 @@ def checkpoint_configuration(plan: CheckpointingPlan) -> Manifest:
         "inMemoryVolumeSize": quantity("memory", plan.memory),
     }
     spec |= _set_fields(tolerations=[toleration(each) for each in plan.tolerations])
-    return _object(CHECKPOINTING_API, "CheckpointConfiguration", "checkpointing") | {"spec": spec}
+    return _object("checkpointing.gke.io/v1", "CheckpointConfiguration", "checkpointing") | {"spec": spec}
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------

@@ -27,7 +27,6 @@ Manifest = dict[str, object]
 NAMESPACE: Final = "kube-system"
 ACCELERATOR_LABEL: Final = "cloud.google.com/gke-accelerator"
 DRIVER_LABEL: Final = "cloud.google.com/gke-gpu-driver-version"
-CONFIDENTIAL_LABEL: Final = "cloud.google.com/gke-confidential-nodes-instance-type"
 
 _BIN: Final = "/home/kubernetes/bin"
 """Directory of Container-Optimized OS for executables and libraries of pods."""
@@ -83,7 +82,7 @@ _DRIVER_ENVIRONMENT: Final = {
 
 _PLAIN_GPU: Final = (
     {"key": ACCELERATOR_LABEL, "operator": "Exists"},
-    {"key": CONFIDENTIAL_LABEL, "operator": "DoesNotExist"},
+    {"key": "cloud.google.com/gke-confidential-nodes-instance-type", "operator": "DoesNotExist"},
 )
 _DRIVERLESS_NODES: Final = (
     (*_PLAIN_GPU, {"key": DRIVER_LABEL, "operator": "DoesNotExist"}),

@@ -23,7 +23,6 @@ RBAC_API: Final = "rbac.authorization.k8s.io/v1"
 
 READER: Final = "berth-kueue-metrics"
 """Name of the account whose token reads Kueue's metrics, and of its objects."""
-_KUEUE_ROLE = "kueue-metrics-reader"
 _COLLECTORS = tuple(
     {"kind": "ServiceAccount", "name": "collector", "namespace": namespace}
     for namespace in ("gke-gmp-system", "gmp-system")
@@ -34,7 +33,6 @@ _PROMETHEUS = "kube-prometheus-stack-prometheus"
 _CONTROLLER = {"matchLabels": {"control-plane": "controller-manager"}}
 _METRICS_PORT = 8443
 _INTERVAL = "30s"
-_RECORDING_INTERVAL = "60s"
 _EXPORTERS: Final[dict[str, tuple[str, str, dict[str, str], dict[str, object]]]] = {
     "gpu": (
         "berth-dcgm",
@@ -99,7 +97,7 @@ def reader_token_secret() -> Manifest:
 def reader_binding(*subjects: dict[str, str]) -> Manifest:
     """Return a binding that lets accounts read Kueue's metrics, with the role in Kueue's chart."""
     return _object(RBAC_API, "ClusterRoleBinding", READER) | {
-        "roleRef": _role("ClusterRole", _KUEUE_ROLE),
+        "roleRef": _role("ClusterRole", "kueue-metrics-reader"),
         "subjects": [*subjects],
     }
 
@@ -161,7 +159,7 @@ def recording_group(plan: BackendPlan) -> Manifest:
         {"record": each.name, "expr": each.query} | ({"labels": dict(each.labels)} if each.labels else {})
         for each in plan.recordings
     ]
-    return {"name": "berth-recordings", "interval": _RECORDING_INTERVAL, "rules": rules}
+    return {"name": "berth-recordings", "interval": "60s", "rules": rules}
 
 
 def _alerting_rule(plan: AlertPlan) -> Manifest:

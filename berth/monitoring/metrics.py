@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -21,7 +21,6 @@ from berth.plan.monitoring import RecordingPlan
 MANAGED, IN_CLUSTER = "managed", "in-cluster"
 
 _TABLES = Path(__file__).parent
-_SERIES: Final = ("_bucket", "_sum", "_count")
 _METRIC_TERM = re.compile(r'<([A-Za-z_:][\w:]*)((?:[ ,]\w+(?:=~|!=|!~|=)"[^"]*")*)>')
 _MATCHER = re.compile(r'(\w+)(=~|!=|!~|=)"([^"]*)"')
 _UNMATCHED_TERM = re.compile(r"<[A-Za-z_]")
@@ -79,7 +78,7 @@ def find_metric(series: str) -> Metric:
     known = metrics_by_name()
     if series in known and known[series].kind != "histogram":
         return known[series]
-    for suffix in _SERIES:
+    for suffix in ("_bucket", "_sum", "_count"):
         metric = known.get(series.removesuffix(suffix))
         if series.endswith(suffix) and metric is not None and metric.kind == "histogram":
             return metric

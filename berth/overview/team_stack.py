@@ -9,8 +9,8 @@ from berth.diagnostics import join_words
 from berth.document import Block, Heading, Lines, Table
 from berth.evaluate import Evaluation
 from berth.manifests.quantities import quantity
-from berth.manifests.workloads.metadata import QUEUE_NAME_LABEL
 from berth.manifests.workloads.objects import workload_manifests
+from berth.manifests.workloads.pods import QUEUE_NAME_LABEL
 from berth.overview.fleet import team_table
 from berth.overview.problems import all_problems
 from berth.plan.team_stack import TeamStackPlan

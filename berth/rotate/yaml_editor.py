@@ -40,8 +40,7 @@ class YamlEditor(Struct, frozen=True, dict=True):
 
         A file outside the project's folder is edited under its bare name, beside the project's team files.
         """
-        file = evaluation.file
-        assert file is not None
+        file = evaluation.loaded
         assert file.file is not None
         shown = display_path(file.file, root)
         own = shown if file.file.resolve().is_relative_to(root.resolve()) else file.file.name

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from berth.jobs.pod_set import TopologyRequest
@@ -67,202 +68,219 @@ def build_request(entry: Mapping[str, Any] | None) -> TopologyRequest | None:
     return None if entry is None else TopologyRequest(**{_REQUEST[key]: value for key, value in entry.items()})
 
 
-def check_nodes(levels: SourceValue, nodes: SourceValue) -> None:
-    """Add a fault for every value of `topology` and `nodes` of a case that is not in the format."""
-    for level in levels.sequence("a list of labels, widest level first") or ():
-        level.text("a label")
-    for node in nodes.sequence("a list of nodes") or ():
-        own = node.known_fields(("labels", "allocatable"))
-        if own is not None:
-            for value in (own["labels"].mapping("a mapping of labels to values") or {}).values():
-                value.text("a value")
-            for amount in (own["allocatable"].mapping("a mapping of resources to amounts") or {}).values():
-                amount.integer("a whole number from 0", 0)
+Form = Callable[[SourceValue], object]
+"""Adds a fault for every value inside a value that is not in the format."""
 
 
-def check_topology_request(request: SourceValue) -> None:
-    """Add a fault for every value of a job's `topology` that is not in the format."""
-    for key, value in (request.known_fields((), tuple(_REQUEST)) or {}).items():
-        if key == "sliceSize":
-            value.integer("a whole number of pods from 1", 1)
-        elif key == "unconstrained":
-            if value.value is not True:
-                value.reject("true")
-        else:
-            value.text("a level")
+def _text(expected: str) -> Form:
+    return lambda value: value.text(expected)
+
+
+def _whole(expected: str, minimum: int = 0, maximum: int = 2**63 - 1) -> Form:
+    return lambda value: value.integer(expected, minimum, maximum)
+
+
+def _one_of(*choices: str) -> Form:
+    return lambda value: value.one_of(choices)
+
+
+def _items(expected: str, form: Form) -> Form:
+    return lambda value: [form(each) for each in value.sequence(expected) or ()]
+
+
+def _values(expected: str, form: Form) -> Form:
+    return lambda value: [form(each) for each in (value.mapping(expected) or {}).values()]
+
+
+def _fields(required: str, optional: str, forms: Mapping[str, Form]) -> Callable[[SourceValue], dict[str, SourceValue]]:
+    """Return the form of a mapping with these keys, which returns its values; none if a required one is missing."""
+
+    def check(value: SourceValue) -> dict[str, SourceValue]:
+        found = value.known_fields(required.split(), optional.split()) or {}
+        for key, form in forms.items():
+            if key in found:
+                form(found[key])
+        return found
+
+    return check
+
+
+def _true(value: SourceValue) -> None:
+    if value.value is not True:
+        value.reject("true")
+
+
+def _optional_cohort(value: SourceValue) -> None:
+    if value.value is not None:
+        value.text("a cohort's name")
+
+
+_COUNT = _whole("a whole number from 0")
+_PODS = _whole("a whole number of pods from 1", 1)
+_PRIORITY = _whole("a whole number", -(2**31), 2**31 - 1)
+_SECONDS = _whole("a whole number of seconds from 1", 1)
+_WEIGHT = partial(parse_amount, "cpu")
+_FLAVOR = _text("a flavor's name")
+_JOB = _text("a job's name")
+_AMOUNTS = _values("a mapping of resources to amounts", _COUNT)
+_QUOTAS = _items(
+    "a list of quotas",
+    _fields(
+        "flavor resource nominal",
+        "borrowingLimit lendingLimit",
+        {
+            "flavor": _FLAVOR,
+            "resource": _text("a resource's name"),
+            **dict.fromkeys(("nominal", "borrowingLimit", "lendingLimit"), _COUNT),
+        },
+    ),
+)
+_COHORT = _fields(
+    "name",
+    "parent quotas weight",
+    {"weight": _WEIGHT, "name": _text("a cohort's name"), "parent": _optional_cohort, "quotas": _QUOTAS},
+)
+_FUNGIBILITY = _fields(
+    "",
+    "whenCanBorrow whenCanPreempt preference",
+    {
+        **dict.fromkeys(("whenCanBorrow", "whenCanPreempt"), _one_of(MAY_STOP_SEARCH, TRY_NEXT_FLAVOR)),
+        "preference": _one_of(BORROWING_FIRST, PREEMPTION_FIRST),
+    },
+)
+_PREEMPTION = _fields(
+    "",
+    "withinClusterQueue reclaimWithinCohort borrowWithinCohort",
+    {
+        "withinClusterQueue": _one_of(NEVER, LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL),
+        "reclaimWithinCohort": _one_of(NEVER, LOWER_PRIORITY, ANY),
+        "borrowWithinCohort": _fields(
+            "policy",
+            "maxPriorityThreshold",
+            {"policy": _one_of(NEVER, LOWER_PRIORITY), "maxPriorityThreshold": _PRIORITY},
+        ),
+    },
+)
+_QUEUE = _fields(
+    "name flavors quotas",
+    "cohort strategy preemption flavorFungibility weight localQueues usageBased",
+    {
+        "weight": _WEIGHT,
+        "quotas": _QUOTAS,
+        "localQueues": _values("a mapping of local queues to weights", _WEIGHT),
+        "flavors": _items("a list of flavors, in order of preference", _FLAVOR),
+        "cohort": _optional_cohort,
+        "strategy": _one_of(STRICT_FIFO, BEST_EFFORT_FIFO),
+        "flavorFungibility": _FUNGIBILITY,
+        "preemption": _PREEMPTION,
+        "name": _text("a cluster queue's name"),
+    },
+)
+_STATES = _values(
+    "a mapping of jobs to their states",
+    _fields(
+        "state",
+        "flavors domains evicted reason",
+        {
+            "state": _text("a state"),
+            "reason": _text("a reason"),
+            "flavors": _values("a mapping of resources to flavors", _FLAVOR),
+            "domains": _values("a mapping of domains to pods", _PODS),
+            "evicted": _COUNT,
+        },
+    ),
+)
+_TOPOLOGY_REQUEST = _fields(
+    "",
+    " ".join(_REQUEST),
+    {key: {"sliceSize": _PODS, "unconstrained": _true}.get(key, _text("a level")) for key in _REQUEST},
+)
+_SUBMIT = _fields(
+    "name queue pods requests",
+    "localQueue priority topology",
+    {
+        "queue": _text("a cluster queue's name"),
+        "pods": _PODS,
+        "localQueue": _text("a local queue's name"),
+        "priority": _PRIORITY,
+        "topology": _TOPOLOGY_REQUEST,
+        "requests": _AMOUNTS,
+        "name": _JOB,
+    },
+)
+_STEP = _fields("", "submit finish at then changes", {"then": _STATES, "changes": _STATES})
+_TOPOLOGY = {
+    "topology": _items("a list of labels, widest level first", _text("a label")),
+    "nodes": _items(
+        "a list of nodes",
+        _fields(
+            "labels allocatable",
+            "",
+            {"labels": _values("a mapping of labels to values", _text("a value")), "allocatable": _AMOUNTS},
+        ),
+    ),
+}
+_CASE = _fields(
+    "case clusterQueues steps",
+    "cohorts fairSharing admissionFairSharing topology nodes kueue settled",
+    {
+        "case": _text("a case's name"),
+        "kueue": _text("a release of Kueue"),
+        "settled": _true,
+        "admissionFairSharing": _fields(
+            "usageHalfLifeTime usageSamplingInterval",
+            "resourceWeights",
+            {
+                **dict.fromkeys(("usageHalfLifeTime", "usageSamplingInterval"), _SECONDS),
+                "resourceWeights": _values("a mapping of resources to weights", _WEIGHT),
+            },
+        ),
+        "fairSharing": _items("a list of preemption strategies", _one_of(*FAIR_STRATEGIES)),
+        **_TOPOLOGY,
+        "cohorts": _items("a list of cohorts", _COHORT),
+    },
+)
 
 
 def check_cases(cases: SourceValue) -> None:
     """Add a fault for every value of a file that is not in the format."""
     for case in cases.sequence("a list of cases") or ():
-        fields = case.known_fields(
-            ("case", "clusterQueues", "steps"),
-            ("cohorts", "fairSharing", "admissionFairSharing", "topology", "nodes", "kueue", "settled"),
-        )
-        if fields is not None:
-            fields["case"].text("a case's name")
-            if "kueue" in fields:
-                fields["kueue"].text("a release of Kueue")
-            if "settled" in fields and fields["settled"].value is not True:
-                fields["settled"].reject("true")
-            if "admissionFairSharing" in fields:
-                _check_usage_rules(fields["admissionFairSharing"])
-            strategies = fields.get("fairSharing")
-            for strategy in (strategies.sequence("a list of preemption strategies") if strategies else None) or ():
-                strategy.one_of(FAIR_STRATEGIES)
-            if "topology" in fields and "nodes" in fields:
-                check_nodes(fields["topology"], fields["nodes"])
-            elif "topology" in fields or "nodes" in fields:
+        if fields := _CASE(case):
+            if len(_TOPOLOGY.keys() & fields.keys()) == 1:
                 case.fault("bad-nodes", "has only one of topology and nodes; write both")
-            cohorts_value = fields.get("cohorts")
-            for cohort in (cohorts_value.sequence("a list of cohorts") if cohorts_value else None) or ():
-                _check_cohort(cohort)
-            queues = [
-                _check_queue(queue) for queue in fields["clusterQueues"].sequence("a list of cluster queues") or ()
-            ]
-            _check_steps(fields["steps"], {name for name in queues if name})
+            queues = [_check_queue(each) for each in fields["clusterQueues"].sequence("a list of cluster queues") or ()]
+            _check_steps(fields["steps"], {name for name in queues if isinstance(name, str) and name})
 
 
-def _check_usage_rules(rules: SourceValue) -> None:
-    keys = ("usageHalfLifeTime", "usageSamplingInterval")
-    fields = rules.known_fields(keys, ("resourceWeights",)) or {}
-    for key in fields.keys() & set(keys):
-        fields[key].integer("a whole number of seconds from 1", 1)
-    if "resourceWeights" in fields:
-        _check_weights(fields["resourceWeights"], "a mapping of resources to weights")
-
-
-def _check_cohort(cohort: SourceValue) -> None:
-    fields = cohort.known_fields(("name",), ("parent", "quotas", "weight"))
-    if fields is not None:
-        _check_weight(fields)
-        fields["name"].text("a cohort's name")
-        _check_optional_name(fields.get("parent"))
-        if "quotas" in fields:
-            _check_quotas(fields["quotas"])
-
-
-def _check_queue(queue: SourceValue) -> str | None:
-    fields = queue.known_fields(
-        ("name", "flavors", "quotas"),
-        ("cohort", "strategy", "preemption", "flavorFungibility", "weight", "localQueues", "usageBased"),
-    )
-    if fields is None:
-        return None
-    _check_weight(fields)
-    _check_quotas(fields["quotas"])
+def _check_queue(queue: SourceValue) -> object:
+    """Check a cluster queue, and return its name."""
+    fields = _QUEUE(queue)
     if "usageBased" in fields and (fields["usageBased"].value is not True or "localQueues" not in fields):
         queue.fault("bad-value", "usageBased is true or left out, and needs localQueues; write the weight of each")
-    if "localQueues" in fields:
-        _check_weights(fields["localQueues"], "a mapping of local queues to weights")
-    for flavor in fields["flavors"].sequence("a list of flavors, in order of preference") or ():
-        flavor.text("a flavor's name")
-    _check_optional_name(fields.get("cohort"))
-    if "strategy" in fields:
-        fields["strategy"].one_of((STRICT_FIFO, BEST_EFFORT_FIFO))
-    if "flavorFungibility" in fields:
-        keys = ("whenCanBorrow", "whenCanPreempt", "preference")
-        for key, rule in (fields["flavorFungibility"].known_fields((), keys) or {}).items():
-            rule.one_of(
-                (BORROWING_FIRST, PREEMPTION_FIRST) if key == "preference" else (MAY_STOP_SEARCH, TRY_NEXT_FLAVOR)
-            )
-    if "preemption" in fields:
-        _check_preemption(fields["preemption"])
-    return fields["name"].text("a cluster queue's name")
-
-
-def _check_weight(fields: Mapping[str, SourceValue]) -> None:
-    if "weight" in fields:
-        parse_amount("cpu", fields["weight"])
-
-
-def _check_weights(weights: SourceValue, expected: str) -> None:
-    for weight in (weights.mapping(expected) or {}).values():
-        parse_amount("cpu", weight)
-
-
-def _check_preemption(preemption: SourceValue) -> None:
-    fields = preemption.known_fields((), ("withinClusterQueue", "reclaimWithinCohort", "borrowWithinCohort")) or {}
-    if "withinClusterQueue" in fields:
-        fields["withinClusterQueue"].one_of((NEVER, LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL))
-    if "reclaimWithinCohort" in fields:
-        fields["reclaimWithinCohort"].one_of((NEVER, LOWER_PRIORITY, ANY))
-    if "borrowWithinCohort" in fields:
-        borrow_fields = fields["borrowWithinCohort"].known_fields(("policy",), ("maxPriorityThreshold",))
-        if borrow_fields:
-            borrow_fields["policy"].one_of((NEVER, LOWER_PRIORITY))
-            if "maxPriorityThreshold" in borrow_fields:
-                borrow_fields["maxPriorityThreshold"].integer("a whole number", -(2**31), 2**31 - 1)
-
-
-def _check_quotas(quotas: SourceValue) -> None:
-    for quota in quotas.sequence("a list of quotas") or ():
-        fields = quota.known_fields(("flavor", "resource", "nominal"), ("borrowingLimit", "lendingLimit")) or {}
-        for key in fields.keys() & {"flavor", "resource"}:
-            fields[key].text(f"a {key}'s name")
-        for key in ("nominal", "borrowingLimit", "lendingLimit"):
-            if key in fields:
-                fields[key].integer("a whole number from 0", 0)
+    return fields["name"].value if fields else None
 
 
 def _check_steps(steps: SourceValue, queues: set[str]) -> None:
-    unfinished: set[str] = set()
+    unfinished: set[object] = set()
     for step in steps.sequence("a list of steps") or ():
-        fields = step.known_fields((), ("submit", "finish", "at", "then", "changes"))
-        if fields is None:
-            continue
+        fields = _STEP(step)
         if "at" in fields and not (isinstance(at := fields["at"].value, int | float) and at >= 0):
             fields["at"].reject("a number of seconds from 0")
-        for key in fields.keys() & {"then", "changes"}:
-            _check_states(fields[key])
-        if ("submit" in fields) == ("finish" in fields):
+        if isinstance(step.value, dict) and ("submit" in fields) == ("finish" in fields):
             step.fault("bad-step", "a step submits one job or finishes one; write submit or finish")
         elif "submit" in fields:
-            _check_submit(fields["submit"], queues, unfinished)
-        elif (name := fields["finish"].text("a job's name")) is not None:
+            _check_submit(_SUBMIT(fields["submit"]), queues, unfinished)
+        elif "finish" in fields and (name := fields["finish"].text("a job's name")) is not None:
             if name not in unfinished:
                 fields["finish"].fault("no-job", f"no unfinished job '{name}'; submit it in an earlier step")
             unfinished.discard(name)
 
 
-def _check_optional_name(cohort: SourceValue | None) -> None:
-    if cohort is not None and cohort.value is not None:
-        cohort.text("a cohort's name")
-
-
-def _check_states(states: SourceValue) -> None:
-    for state in (states.mapping("a mapping of jobs to their states") or {}).values():
-        fields = state.known_fields(("state",), ("flavors", "domains", "evicted", "reason")) or {}
-        for key in fields.keys() & {"state", "reason"}:
-            fields[key].text(f"a {key}")
-        if "flavors" in fields:
-            for flavor in (fields["flavors"].mapping("a mapping of resources to flavors") or {}).values():
-                flavor.text("a flavor's name")
-        if "domains" in fields:
-            for pods in (fields["domains"].mapping("a mapping of domains to pods") or {}).values():
-                pods.integer("a whole number of pods from 1", 1)
-        if "evicted" in fields:
-            fields["evicted"].integer("a whole number from 0", 0)
-
-
-def _check_submit(submit: SourceValue, queues: set[str], unfinished: set[str]) -> None:
-    fields = submit.known_fields(("name", "queue", "pods", "requests"), ("localQueue", "priority", "topology"))
-    if fields is None:
-        return
-    queue = fields["queue"].text("a cluster queue's name")
-    if queue is not None and queue not in queues:
+def _check_submit(fields: Mapping[str, SourceValue], queues: set[str], unfinished: set[object]) -> None:
+    queue, name = (fields[key].value if fields else None for key in ("queue", "name"))
+    if isinstance(queue, str) and queue and queue not in queues:
         fields["queue"].one_of(sorted(queues))
-    fields["pods"].integer("a whole number of pods from 1", 1)
-    if "localQueue" in fields:
-        fields["localQueue"].text("a local queue's name")
-    if "priority" in fields:
-        fields["priority"].integer("a whole number", -(2**31), 2**31 - 1)
-    if "topology" in fields:
-        check_topology_request(fields["topology"])
-    for amount in (fields["requests"].mapping("a mapping of resources to amounts") or {}).values():
-        amount.integer("a whole number from 0", 0)
-    name = fields["name"].text("a job's name")
-    if name in unfinished:
-        fields["name"].fault("twice", already_submitted(name))
-    if name is not None:
+    if isinstance(name, str) and name:
+        if name in unfinished:
+            fields["name"].fault("twice", already_submitted(name))
         unfinished.add(name)

@@ -14,9 +14,9 @@ from berth.planner import PlanningResult
 from berth.rules.kueue import fleet_violations
 from berth.rules.kueue.rule import ObjectRef
 from berth.validation import advice, capacity, reachability
+from berth.validation.advice import warn_emptied_buffers
 from berth.validation.bucket_mounts import check_bucket_mounts
 from berth.validation.capacity import check_accelerator_addresses
-from berth.validation.capacity_buffers import warn_emptied_buffers
 from berth.validation.eligibility import check_eligibility
 from berth.validation.every_instant import check_reserved_times
 from berth.validation.quota_claims import FleetQuotaClaims, collect_claims

@@ -21,7 +21,6 @@ _NotedNodes = dict[tuple[str, str, str, str, str], list[str]]
 _LEAST: Final = {"memory": 0.94, "ephemeral-storage": 0.85}
 """What a node has at least of a predicted amount: the kernel takes about 1.6 % of the memory of a machine and 5 % of a
 small one, the operating system up to 11 % of a boot disk (real nodes in tests/vendored/facts/nodes.yaml)."""
-_SYSTEM_POOL: Final = "system"
 
 
 class NodeComparison:
@@ -47,7 +46,7 @@ class NodeComparison:
         labels = {str(key): str(value) for key, value in as_mapping(_at(node, "metadata", "labels")).items()}
         group = self._group_of(labels, _taints(node))
         if group is None:
-            if labels.get(NODE_POOL) != _SYSTEM_POOL:
+            if labels.get(NODE_POOL) != "system":
                 self.others.append(f"node {name}")
             return
         self._found.setdefault(group.pool, []).append(name)

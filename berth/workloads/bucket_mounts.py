@@ -26,7 +26,6 @@ from berth.plan.workloads import MountPlan
 from berth.workloads.pod_templates import inline_volumes
 
 _MIB: Final = 2**20
-_CACHE_CLASS: Final = "premium-rwo"
 
 
 def bucket_mounts(
@@ -115,7 +114,7 @@ def _cache_volume(mounts: Mapping[str, BucketMountSpec]) -> dict[str, object] | 
     if caches and caches[0].medium == "memory":
         return {"emptyDir": {"medium": "Memory", "sizeLimit": size}}
     if caches and caches[0].medium == "persistent-disk":
-        claim = {"accessModes": ["ReadWriteOnce"], "storageClassName": _CACHE_CLASS}
+        claim = {"accessModes": ["ReadWriteOnce"], "storageClassName": "premium-rwo"}
         spec = {**claim, "resources": {"requests": {"storage": size}}}
         return {"ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
     return None

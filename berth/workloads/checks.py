@@ -8,8 +8,7 @@ from berth import catalog
 from berth.diagnostics import Problems, did_you_mean, join_quoted
 from berth.manifests.quantities import quantity
 from berth.names import is_dns_1035_label, shorten
-from berth.workloads.kinds import workload_kinds
-from berth.workloads.options import WorkloadOptions
+from berth.workloads.options import WorkloadOptions, workload_kinds
 from berth.workloads.run_duration import run_limit
 from berth.workloads.target import WorkloadTarget
 

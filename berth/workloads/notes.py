@@ -26,9 +26,9 @@ from berth.plan.workloads import (
     TrainJobPlan,
     WorkloadPlan,
 )
-from berth.workloads.kinds import workload_kinds
 from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
 from berth.workloads.node_shapes import pod_networks
+from berth.workloads.options import workload_kinds
 from berth.workloads.target import WorkloadTarget
 
 

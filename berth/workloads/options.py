@@ -1,12 +1,33 @@
-"""The options of `berth workload`; defaults are derived from the queue and its pools."""
+"""The options of `berth workload`, whose defaults follow from the queue and its pools, and the kinds that it writes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
-from berth.workloads.kinds import workload_kinds
+from berth.diagnostics import Problem, Severity
+from berth.manifests.workloads.pods import Manifest
+from berth.yaml_loader import load_table
+
+
+class WorkloadKind(Struct, frozen=True, forbid_unknown_fields=True):
+    """One kind; `kinds.yaml` explains the fields."""
+
+    machines: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    operator: str = ""
+
+
+@cache
+def workload_kinds() -> Mapping[str, WorkloadKind]:
+    """Read `kinds.yaml`: kind → row."""
+    return msgspec.convert(load_table(Path(__file__).with_name("kinds.yaml")), dict[str, WorkloadKind])
+
 
 KINDS = tuple(workload_kinds())
 """The kinds that `berth workload` writes, in the order of `kinds.yaml`."""
@@ -49,3 +70,20 @@ class WorkloadOptions(Struct, frozen=True, kw_only=True):
     placement_group: str | None = None
     template: Mapping[str, object] | None = None
     runtime: str | None = None
+
+
+class WorkloadResult(Struct, frozen=True):
+    """The objects and comments on them; no objects if there is a fault.
+
+    `verdict` is lint's: runs, never or unknown; None where nobody judges the objects.
+    """
+
+    objects: tuple[Manifest, ...]
+    notes: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    verdict: str | None = None
+
+    @property
+    def faults(self) -> tuple[Problem, ...]:
+        """The problems that prevent a manifest."""
+        return tuple(each for each in self.problems if each.severity == Severity.FAULT)

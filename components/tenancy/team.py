@@ -101,5 +101,7 @@ class Team(pulumi.ComponentResource):
 def _resource_name(name: str, role: str, plan: TeamPlan, namespace_plan: NamespacePlan) -> str:
     """Return a name that stays when the namespace goes to another team: `vision-quota`, `vision-quota/models`."""
     team, slash, rest = plan.home(namespace_plan.name).partition("/")
+    if team == plan.key:  # a component may have any name
+        return f"{name}-{role}{slash}{rest}"
     before, _, after = name.rpartition(plan.key)
     return f"{before}{team}{after}-{role}{slash}{rest}"

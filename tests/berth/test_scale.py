@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from berth.cli.render import documents, output
+from berth.cli.render import output
 from berth.diff.objects import compare_objects, render_clusters
 from berth.evaluate import evaluate_stack
 from berth.manifests.fleet import all_manifests
@@ -49,8 +49,8 @@ def test_the_generated_fleet_matches_its_parameters(managed: FleetPlan) -> None:
 
 
 @pytest.mark.parametrize("stack", ["dev", "multikueue"])
-def test_the_planner_and_the_validation_build_one_quota_tree_each(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two for a fleet, and two for each of its workers, however many queues and checks ask."""
+def test_the_planner_and_the_validation_share_one_quota_tree(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for a fleet, and one for each of its workers, however many queues and checks ask."""
     grown: list[QuotaTree] = []
     grow = QuotaTree.__init__
 
@@ -61,14 +61,14 @@ def test_the_planner_and_the_validation_build_one_quota_tree_each(stack: str, mo
     monkeypatch.setattr(QuotaTree, "__init__", counted)
     plan = evaluate_stack(str(stack_files.GKE_STACKS[stack]), stack_files.ROOT).fleet_plan
     assert plan is not None
-    assert len(grown) == 2 * (1 + len(plan.workers))
+    assert len(grown) == 1 + len(plan.workers)
 
 
 def test_shared_parts_of_objects_are_written_once(managed: FleetPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the whole is what each cluster would be by itself."""
     plans = {"manager": managed} | {f"worker-{worker.name}": worker.plan for worker in managed.workers}
     objects = [(name, list(all_manifests(plan))) for name, plan in plans.items()]
-    alone = "".join(f"# cluster: {name}\n" + "".join(map(documents.yaml_document, each)) for name, each in objects)
+    alone = "".join(f"# cluster: {name}\n" + "".join(map(output.yaml_document, each)) for name, each in objects)
     written: Counter[str] = Counter()
 
     def counted(mapping: dict[str, object]) -> str:
@@ -76,9 +76,9 @@ def test_shared_parts_of_objects_are_written_once(managed: FleetPlan, monkeypatc
         written[text] += 1
         return write(mapping)
 
-    write = documents._text
-    monkeypatch.setattr(documents, "_text", counted)
-    for cache in (documents._scalar, documents._header, documents._list):
+    write = output._text
+    monkeypatch.setattr(output, "_text", counted)
+    for cache in (output._scalar, output._header, output._list):
         cache.cache_clear()
     output.write_objects(managed, out := io.StringIO())
     assert out.getvalue() == alone

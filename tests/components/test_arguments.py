@@ -725,6 +725,15 @@ def test_a_team_with_its_roles() -> None:
     assert not any("-access-" in name for name in inside(lambda opts: Team("vision", without, opts=opts)))
 
 
+def test_objects_of_a_team_start_with_the_name_of_its_component() -> None:
+    """Whatever the team is called: another start would delete the namespaces of a deployed one."""
+    arguments = TeamArgs(name="vision", namespaces=["vision", "models"])
+    for component in ("lab-team", "vision", "revision-2"):
+        objects = inside(lambda opts, component=component: Team(component, arguments, opts=opts))
+        assert {f"{component}-namespace", f"{component}-namespace/models"} <= objects.keys()
+        assert all(name.startswith(f"{component}-") for name in objects)
+
+
 def test_grants_of_a_team_need_a_project() -> None:
     arguments = TeamArgs(identity={"roles": ["roles/storage.objectViewer"]})
     _, line = refused(lambda opts: Team("vision", arguments, opts=opts))

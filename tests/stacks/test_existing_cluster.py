@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from berth.cli.render.documents import yaml_document
 from berth.cli.render.nodes import simulated_nodes
+from berth.cli.render.output import yaml_document
 from berth.engine import SECRET, Preview, RecordedResource, run_program
 from berth.plan.fleet import ExistingClusterPlan, FleetPlan
 from berth.planner import plan_fleet

@@ -13,8 +13,7 @@ import yaml
 
 from berth.adopt.api_objects import Fate, InvalidInventory, NotAdopted, StackEntry, mapping_at, name_of, namespace_of
 from berth.adopt.inventory import ClusterInventory
-from berth.diff.fields import compare_fields
-from berth.diff.values import format_change
+from berth.diff.fields import compare_fields, format_change
 from berth.manifests.helm_values import configuration
 from berth.plan.fleet import FleetPlan
 from berth.text import format_duration

@@ -14,7 +14,7 @@ from berth.adopt.pools import scaling_bounds
 from berth.adopt.sources.provider_fields import cluster_answer, node_pool_answer
 from berth.adopt.sources.source_fleet import SYSTEM, Resource, SourceFleet, UnusableSource
 from berth.adopt.stack_file import AdoptedFleet, adopt
-from berth.diff.values import format_change, format_on_one_line
+from berth.diff.fields import format_change, format_on_one_line
 from berth.google.fleet import google_resources
 from berth.names import CAPACITY_MARK
 from berth.plan.fleet import FleetPlan

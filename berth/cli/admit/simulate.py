@@ -11,15 +11,14 @@ from msgspec.structs import replace
 from berth.cli.admit.forecast import ForecastRequest, Forecasts, forecast_run, moment_of
 from berth.cli.admit.manifest_faults import NEVER_ADMITTED, as_differences, lint_submissions
 from berth.cli.admit.stack_argument import is_stack, scenario_stack
-from berth.cli.manifests import read_files
+from berth.cli.manifests import read_files, read_kubectl_files
 from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
 from berth.evaluate import Evaluation, evaluate_stack, require_offer
-from berth.jobs.files import ManifestDocument, read_kubectl_json
+from berth.jobs.files import ManifestDocument
 from berth.jobs.namespaces import in_namespace
 from berth.lint.findings import Finding
 from berth.lint.fleet import LintContext
 from berth.lint.trial import try_pod_sets
-from berth.loader.locate import display_path
 from berth.placement.beside import Room
 from berth.plan.fleet import FleetPlan
 from berth.simulator.fleet import SimulatedFleet, nameless_warnings, unmodelled_warnings, with_topology_nodes
@@ -83,7 +82,7 @@ def run_stacks(
     if not stacks and not _has_faults(problems):
         stacks, faults = scenario_stack(job_documents, jobs)
         problems += faults
-    live_documents, faults = _read_live(live, root)
+    live_documents, faults = read_kubectl_files(live, root)
     problems += faults
     request = None
     if history is not None and not _has_faults(problems):
@@ -262,16 +261,6 @@ def namespace_of_team(plan: FleetPlan, name: str) -> tuple[str | None, list[Prob
         return teams[name].namespace, []
     hint = did_you_mean(name, teams) or f"; the teams are {join_quoted(teams)}"
     return None, [Problem(Severity.FAULT, "unknown-name", ("--team",), f"no team '{name}'{hint}")]
-
-
-def _read_live(live: Iterable[pathlib.Path], root: pathlib.Path) -> tuple[list[ManifestDocument], list[Problem]]:
-    states: list[ManifestDocument] = []
-    problems: list[Problem] = []
-    for path in live:
-        file_states, faults = read_kubectl_json(path, display_path(path, root))
-        states += file_states
-        problems += faults
-    return states, problems
 
 
 def _room_problem(formatter: RunFormatter, room: NodeRoom, place: str = "") -> Problem:

@@ -10,12 +10,11 @@ import typer
 from berth.cli.arguments import EXIT_BLOCKED, exit_with_error, exit_with_problems, writable_project_folder
 from berth.diagnostics import printable
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
 EPILOG = "Example: berth adopt prod cluster.json node-pools.json objects.json"
 
 
 def adopt_command(
-    name: Name,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")],
     files: Annotated[
         list[pathlib.Path] | None,
         typer.Argument(metavar="FILE...", help="Output of gcloud (--format json) and kubectl (-o json)."),

@@ -61,8 +61,7 @@ def promotion_of(
     after = evaluate_changed(new, {(): fleet}, root)
     if after.faults:
         exit_with_problems(after.faults)
-    assert after.file is not None
-    after = replace(after, file=replace(after.file, written=written))
+    after = replace(after, file=replace(after.loaded, written=written))
     paths = sorted({format_path(path) for path in left_out} - {"base", "without"})
     return Promotion(names[0], names[1], base, tuple(paths)), (new, after)
 

@@ -12,61 +12,51 @@ import typer
 from berth.cli.arguments import exit_with_error, exit_with_problems, print_problems, writable_project_folder
 from berth.cli.init import stack_file as verb
 from berth.cli.init.base import base_error, split_text, write_new
-from berth.cli.init.example import ExampleError, ExampleStack, load_example
-from berth.cli.init.options import VALUE, InitAnswers, InitOption
+from berth.cli.init.example import VALUE, ExampleError, ExampleStack, InitAnswers, InitOption, load_example
 from berth.diagnostics import join_words
 from berth.diagnostics.listing import count_problems
 from berth.evaluate import Evaluation
 from berth.text import pluralize
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
-From = Annotated[
-    str, typer.Option("--from", metavar="EXAMPLE", help="An example's name, a stack's name or a stack file.")
-]
-Project = Annotated[str | None, typer.Option("--project", metavar="ID", help="The Google Cloud project.")]
-Region = Annotated[
-    str | None, typer.Option("--region", metavar="REGION", help="The region of Google Cloud or Alibaba Cloud.")
-]
-Zones = Annotated[
-    list[str] | None,
-    typer.Option("--zone", metavar="ZONE", help="Replaces the example's zone; repeatable if the example has several."),
-]
-Teams = Annotated[
-    list[str] | None,
-    typer.Option("--team", metavar="TEAM", help="Replaces the example's teams; repeatable."),
-]
-Context = Annotated[
-    str | None, typer.Option("--context", metavar="CONTEXT", help="The kubeconfig context of an existing cluster.")
-]
-ExistingCluster = Annotated[
-    str | None, typer.Option("--cluster", metavar="NAME", help="The name of an existing GKE cluster.")
-]
-Values = Annotated[
-    list[str] | None,
-    typer.Option("--value", metavar="OLD=NEW", help="Replaces a placeholder of the example; repeatable."),
-]
-Platform = Annotated[
-    str | None, typer.Option("--platform", metavar="STACK", help="The platform's stack, for a team's own stack.")
-]
-Base = Annotated[
-    str | None,
-    typer.Option("--base", metavar="FILE", help="Also writes a file with what other stacks can share (base)."),
-]
 EPILOG = "Example: berth init prod --project acme-ml-prod --region us-central1 --team vision"
 
 
 def init_command(
-    name: Name,
-    source: From = "multislice",
-    project: Project = None,
-    region: Region = None,
-    zone: Zones = None,
-    team: Teams = None,
-    context: Context = None,
-    cluster: ExistingCluster = None,
-    platform: Platform = None,
-    value: Values = None,
-    base: Base = None,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")],
+    source: Annotated[
+        str, typer.Option("--from", metavar="EXAMPLE", help="An example's name, a stack's name or a stack file.")
+    ] = "multislice",
+    project: Annotated[str | None, typer.Option("--project", metavar="ID", help="The Google Cloud project.")] = None,
+    region: Annotated[
+        str | None, typer.Option("--region", metavar="REGION", help="The region of Google Cloud or Alibaba Cloud.")
+    ] = None,
+    zone: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--zone", metavar="ZONE", help="Replaces the example's zone; repeatable if the example has several."
+        ),
+    ] = None,
+    team: Annotated[
+        list[str] | None,
+        typer.Option("--team", metavar="TEAM", help="Replaces the example's teams; repeatable."),
+    ] = None,
+    context: Annotated[
+        str | None, typer.Option("--context", metavar="CONTEXT", help="The kubeconfig context of an existing cluster.")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="NAME", help="The name of an existing GKE cluster.")
+    ] = None,
+    platform: Annotated[
+        str | None, typer.Option("--platform", metavar="STACK", help="The platform's stack, for a team's own stack.")
+    ] = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Option("--value", metavar="OLD=NEW", help="Replaces a placeholder of the example; repeatable."),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option("--base", metavar="FILE", help="Also writes a file with what other stacks can share (base)."),
+    ] = None,
 ) -> None:
     """Write a new stack file from an example.
 

@@ -17,7 +17,6 @@ from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
 
 _KEYS: Final = ("project", "projectNumber", "region")
 _OF_THE_CLUSTER: Final = ("name", "zones", "network", "existing")
-_OF_MACHINES: Final = ("zone", "zones", "project")
 
 
 def base_error(base: str, root: pathlib.Path) -> str:
@@ -74,7 +73,7 @@ def _places(fleet: Mapping[str, Any]) -> Iterator[FieldPath]:
     yield from (("cluster", key) for key in _OF_THE_CLUSTER if key in (fleet.get("cluster") or {}))
     for section in ("reservations", "pools"):
         for name, entry in cast("Mapping[str, Mapping[str, object] | None]", fleet.get(section) or {}).items():
-            yield from ((section, name, key) for key in _OF_MACHINES if key in (entry or {}))
+            yield from ((section, name, key) for key in ("zone", "zones", "project") if key in (entry or {}))
     if isinstance(project := fleet.get("project"), str):
         named = {key: value for key, value in fleet.items() if key not in (*_KEYS, "reservations", "pools")}
         yield from (path for path in _named_by(project, named, ()) if path[:1] != ("cluster",) or len(path) > 2)

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from berth.cli.init.example import ExampleStack
-from berth.cli.init.options import VALUE, InitAnswers, InitOption
+from berth.cli.init.example import VALUE, ExampleStack, InitAnswers, InitOption
 from berth.diagnostics import FieldPath, format_path
 from berth.loader.placeholders import placeholders
 from berth.rotate.yaml_editor import YamlEditor
@@ -101,8 +100,7 @@ def _values_to_replace(example: ExampleStack, answers: InitAnswers) -> list[Plac
     }
     if not others or example.evaluation.fleet_plan is None:
         return []
-    assert example.evaluation.file is not None
-    written = example.evaluation.file.written
+    written = example.evaluation.loaded.written
     fleet = cast("Mapping[str, Any]", example.value_at() if written is None else written)
     known = {each.text for each in placeholders(fleet)}
     found = list(_place_values(fleet, others.keys()))

@@ -7,16 +7,21 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from textwrap import indent
-from typing import cast
+from typing import Final, cast
 
 import yaml
 
 from berth.backends.interface import backend_of, fleet_backend_of
-from berth.cli.init.control_plane import CLOSED_NOTE, is_open_endpoint, with_dns_endpoint
-from berth.cli.init.example import ExampleError, ExampleStack
-from berth.cli.init.first_teams import remainder_notes, teams_text
-from berth.cli.init.kept_teams import is_example, kept_entries
-from berth.cli.init.options import VALUE, InitAnswers, InitOption, placeholder_options, value_error
+from berth.cli.init.example import (
+    VALUE,
+    ExampleError,
+    ExampleStack,
+    InitAnswers,
+    InitOption,
+    placeholder_options,
+    value_error,
+)
+from berth.cli.init.first_teams import is_example, kept_entries, remainder_notes, teams_text
 from berth.cli.init.places import place_options, placeholder_lines, with_place_values, with_place_words
 from berth.cli.init.team_roles import has_roles, role_shares, roles_text, with_team_roles
 from berth.diagnostics.acceptance import ACCEPTED_WARNINGS
@@ -138,9 +143,8 @@ def result_notes(example: ExampleStack, teams: Sequence[str]) -> list[str]:
 
 def remaining_placeholders(evaluation: Evaluation, example: ExampleStack, answers: InitAnswers) -> list[str]:
     """Return a line for each placeholder of the new stack."""
-    assert evaluation.file is not None
-    written = evaluation.file.written
-    return placeholder_lines(evaluation.file.fleet if written is None else written, example, answers)
+    written = evaluation.loaded.written
+    return placeholder_lines(evaluation.loaded.fleet if written is None else written, example, answers)
 
 
 def evaluate_text(text: str, name: str, root: pathlib.Path) -> Evaluation:
@@ -196,3 +200,32 @@ def _without_teams(editor: YamlEditor, keeps_roles: bool) -> YamlEditor:
         if editor.value_at((key,)) is not None:
             editor = editor.remove((key,))
     return editor
+
+
+CLOSED_NOTE: Final = (
+    "the control plane has a DNS endpoint that requires IAM, and no IP endpoint (dnsEndpoint, controlPlane); the "
+    "example's is open to every address"
+)
+
+_CLOSED: Final = {"publicEndpoint": "false", "ipEndpoint": "false"}
+
+
+def is_open_endpoint(evaluation: Evaluation) -> bool:
+    """Return whether the control plane of the stack's own cluster accepts connections from every address."""
+    return any(each.code == "open-control-plane" and each.path[:1] == ("cluster",) for each in evaluation.problems)
+
+
+def with_dns_endpoint(editor: YamlEditor) -> YamlEditor:
+    """Return the stack with a DNS endpoint and without an IP endpoint."""
+    if not isinstance(editor.value_at(("cluster",)), Mapping):
+        return editor.set_value((), "cluster", f"{{dnsEndpoint: true, controlPlane: {_flow(_CLOSED)}}}")
+    if not isinstance(editor.value_at(("cluster", "controlPlane")), Mapping):
+        editor = editor.set_value(("cluster",), "controlPlane", _flow(_CLOSED))
+    for key, value in _CLOSED.items():
+        editor = editor.set_value(("cluster", "controlPlane"), key, value)
+    return editor.set_value(("cluster",), "dnsEndpoint", "true")
+
+
+def _flow(values: Mapping[str, str]) -> str:
+    """Return a YAML mapping on one line."""
+    return f"{{{', '.join(f'{key}: {value}' for key, value in values.items())}}}"

@@ -66,8 +66,7 @@ def _with_share(editor: YamlEditor, path: FieldPath, entry: Mapping[str, Any], s
 
 def _entries(evaluation: Evaluation) -> dict[FieldPath, Mapping[str, Any]]:
     """Return the flavors of each queue of the defaults, by their path."""
-    assert evaluation.file is not None
-    fleet = cast("Mapping[str, Any]", evaluation.file.written)
+    fleet = cast("Mapping[str, Any]", evaluation.loaded.written)
     defaults = cast("Mapping[str, Any]", fleet.get(KEY) or {})
     queues = cast("Mapping[str, Any]", defaults.get("queues") or {})
     return {
@@ -79,8 +78,7 @@ def _entries(evaluation: Evaluation) -> dict[FieldPath, Mapping[str, Any]]:
 
 def _entry_shares(evaluation: Evaluation, teams: int) -> Iterator[tuple[FieldPath, TeamShare]]:
     """Yield each entry with what one of the teams gets of it; `total` and `remainder` are those of the flavor."""
-    plan = evaluation.fleet_plan
-    assert plan is not None
+    plan = evaluation.fleet
     flavor_of_pool = {pool.name: pool.flavor for pool in plan.pools}
     names = {
         path: str(entry["flavor"]) if "flavor" in entry else flavor_of_pool[entry["pool"]]
@@ -109,16 +107,14 @@ def divided_units(units: int, weights: Sequence[int]) -> list[int]:
 
 def _guaranteed(evaluation: Evaluation, path: FieldPath, flavor: str) -> int:
     """Return what the example's teams are guaranteed of a flavor by one queue of the defaults."""
-    assert evaluation.fleet_plan is not None
-    assert evaluation.file is not None
-    teams = cast("Mapping[str, Any]", cast("Mapping[str, Any]", evaluation.file.fleet)["teams"])
+    teams = cast("Mapping[str, Any]", cast("Mapping[str, Any]", evaluation.loaded.fleet)["teams"])
     names = {team["queues"][path[2]].get("name") or f"{name}-{path[2]}" for name, team in teams.items()}
     return sum(
         quota.counted.nominal
-        for queue in evaluation.fleet_plan.cluster_queues
+        for queue in evaluation.fleet.cluster_queues
         if queue.name in names
         for entry in queue.flavors
         if entry.flavor == flavor
         for quota in entry.quotas
-        if quota.resource == next(each.resource for each in evaluation.fleet_plan.flavors if each.name == flavor)
+        if quota.resource == next(each.resource for each in evaluation.fleet.flavors if each.name == flavor)
     )

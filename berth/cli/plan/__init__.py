@@ -71,8 +71,7 @@ def _show_team(stack: str, name: str, as_json: bool) -> NoReturn:
     from berth.overview.lead import lead_answer, lead_as_json, lead_document
 
     evaluation = evaluate_or_exit(stack)
-    plan = evaluation.fleet_plan
-    assert plan is not None
+    plan = evaluation.fleet
     teams = {each.name: each for each in plan.teams}
     if name not in teams:
         hint = did_you_mean(name, teams) or f"; write one of {abbreviate_names([*teams])}"
@@ -86,8 +85,7 @@ def _show_losses(stack: str, lose: list[str], as_json: bool) -> NoReturn:
     from berth.overview.loss_text import loss_document, losses_as_json
     from berth.overview.losses import LossError, losses_of
 
-    plan = evaluate_or_exit(stack).fleet_plan
-    assert plan is not None
+    plan = evaluate_or_exit(stack).fleet
     try:
         losses = losses_of(plan, lose)
     except LossError as error:

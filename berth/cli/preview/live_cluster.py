@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from berth.plan.fleet import ExistingGkeClusterPlan, FleetPlan
 
-_GET_CLUSTER = "gcp:container/getCluster:getCluster"
 _ENDPOINT, _AUTHORITY = "192.0.2.1", "Q0VSVElGSUNBVEU="
 """An address for documentation (RFC 5737), and the word CERTIFICATE."""
 
@@ -14,7 +13,7 @@ _ENDPOINT, _AUTHORITY = "192.0.2.1", "Q0VSVElGSUNBVEU="
 def answer_function(plan: FleetPlan | None, token: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
     """Return the provider's answer about a cluster that is what the plan states; raise RuntimeError for any other."""
     cluster = plan.cluster if plan is not None else None
-    if token != _GET_CLUSTER or not isinstance(cluster, ExistingGkeClusterPlan):
+    if token != "gcp:container/getCluster:getCluster" or not isinstance(cluster, ExistingGkeClusterPlan):
         raise RuntimeError(
             f"'{token}' needs the provider, which is not available offline; put the value in the plan ({arguments})"
         )

@@ -36,12 +36,11 @@ def run_stack_program(evaluation: Evaluation, root: Path, *, preview: bool = Tru
 
     With `preview` False it runs as in `pulumi up`, with invented values for outputs that only a cloud knows.
     """
-    assert evaluation.file is not None
-    kind, secrets = evaluation.file.config_key, stand_in_secrets(evaluation)
-    config = {**evaluation.file.config, **secrets}
+    kind, secrets = evaluation.loaded.config_key, stand_in_secrets(evaluation)
+    config = {**evaluation.loaded.config, **secrets}
     return run_program(
         root,
-        evaluation.file.stack,
+        evaluation.loaded.stack,
         config.pop(kind),
         config,
         config_key=kind,

@@ -14,12 +14,12 @@ from berth.cli.arguments import (
     StackArgument,
     evaluate_or_exit,
     exit_with_problems,
+    google_fleet,
     print_answer,
 )
-from berth.evaluate import Evaluation
-from berth.plan.fleet import FleetPlan
 
 if TYPE_CHECKING:
+    from berth.plan.fleet import FleetPlan
     from berth.quota.answers import Answers
 
 EPILOG = "Example: berth quota dev --json"
@@ -42,11 +42,13 @@ def quota_command(
     Lists each quota with the amount for the minimum number of nodes and for the maximum. With --have, compares it with
     the project's limits, and exits 1 if a quota is short.
     """
+    from berth.backends.interface import backend_of
     from berth.cli.quota import tables
     from berth.quota.compare import compare_with_limits, contradicting_answers
     from berth.quota.required import required_quotas
 
-    plan = _google_plan(evaluate_or_exit(stack, needs=None))
+    evaluation = evaluate_or_exit(stack, needs=None)
+    plan = google_fleet(evaluation, f"is {backend_of(evaluation).title}, which needs no Google Cloud quota")
     required = required_quotas(plan)
     if not have:
         print_answer(tables.needs_document(plan, required), tables.needs_as_json(plan, required) if as_json else None)
@@ -58,17 +60,6 @@ def quota_command(
     value = tables.comparison_as_json(plan, comparisons) if as_json else None
     print_answer(tables.comparison_document(plan, comparisons), value)
     raise typer.Exit(EXIT_FAULTS if any(each.status == "short" for each in comparisons) else EXIT_OK)
-
-
-def _google_plan(evaluation: Evaluation) -> FleetPlan:
-    """Return the plan of a fleet on Google Cloud. Raises BadParameter for any other kind of stack."""
-    if evaluation.fleet_plan is None:
-        from berth.backends.interface import backend_of
-
-        raise typer.BadParameter(
-            f"'{evaluation.stack}' is {backend_of(evaluation).title}, which needs no Google Cloud quota"
-        )
-    return evaluation.fleet_plan
 
 
 def _answers(plan: FleetPlan, files: list[pathlib.Path]) -> Answers:

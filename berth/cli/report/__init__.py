@@ -18,6 +18,7 @@ from berth.cli.arguments import (
     Output,
     StackArgument,
     exit_with_error,
+    google_fleet,
     print_problems,
     project_root,
     write_output,
@@ -109,9 +110,8 @@ def _live(evaluation: Evaluation, file: pathlib.Path, *, with_jobs: bool) -> Liv
     """Return what a cluster holds; print the problems of the file unless a simulation does, exit 1 if it is invalid."""
     from berth.cli.report.live import live_view
 
-    if evaluation.fleet_plan is None:
-        raise typer.BadParameter(f"'{evaluation.stack}' is no fleet with queues of Kueue", param_hint="--live")
-    return live_view(file, evaluation.fleet_plan, prints_warnings=not with_jobs)
+    plan = google_fleet(evaluation, "is no fleet with queues of Kueue", "--live")
+    return live_view(file, plan, prints_warnings=not with_jobs)
 
 
 def _simulate(stack: str, evaluation: Evaluation, jobs: list[str], live: pathlib.Path | None) -> SimulationResult:
@@ -142,11 +142,10 @@ def _timeline(simulation: SimulationResult, live: pathlib.Path | None) -> Timeli
 def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
     """Return what teams used according to metrics; print the faults and exit 1 if there are any."""
     from berth.cli.usage import answer
-    from berth.cli.usage.report_part import usage_view
+    from berth.cli.usage.tables import usage_view
 
-    if evaluation.fleet_plan is None:
-        raise typer.BadParameter(f"'{evaluation.stack}' is no fleet with metrics of Kueue", param_hint="--metrics")
-    result = answer.measure_usage(evaluation.fleet_plan, metrics, None, None, None)
+    plan = google_fleet(evaluation, "is no fleet with metrics of Kueue", "--metrics")
+    result = answer.measure_usage(plan, metrics, None, None, None)
     print_problems(result.problems)
     if result.report is None:
         raise typer.Exit(EXIT_FAULTS)

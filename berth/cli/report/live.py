@@ -23,7 +23,6 @@ from berth.report.page import LiveView
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet
 from berth.simulator.live import ClusterState, RunningWorkload, read_cluster_state
 
-_UNKNOWN = "–"
 _OPEN_ROWS = 30
 """Maximum of jobs that are shown without a click."""
 _MAX_ROWS = 1000
@@ -106,7 +105,7 @@ def _queue_table(plan: FleetPlan, cluster: ClusterReading) -> Table:
                     cluster.fleet.queue_display_names.get(queue.name, queue.name),
                     flavor.name,
                     _amount(flavor, used.get((queue.name, flavor.name), 0)),
-                    _UNKNOWN if deployed is None else _amount(flavor, deployed),
+                    "–" if deployed is None else _amount(flavor, deployed),
                     _amount(flavor, planned),
                     flavor.noun,
                     "" if deployed in (None, planned) else "differs: not deployed, or changed in the cluster",

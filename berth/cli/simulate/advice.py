@@ -96,8 +96,7 @@ def _busy_and_idle(before: TraceSummary, evaluation: Evaluation) -> tuple[set[st
     """Return the cluster queues with idle guarantees, and those whose jobs wait."""
     from berth.simulator.fleet import build_simulated_fleet
 
-    assert evaluation.fleet_plan is not None
-    names = build_simulated_fleet(evaluation.fleet_plan).queue_display_names
+    names = build_simulated_fleet(evaluation.fleet).queue_display_names
     cluster_queue = {shown: name for name, shown in names.items()}
     idle = {cluster_queue[g.queue] for g in before.guarantees if g.guaranteed and g.idle >= _IDLE_PART * g.guaranteed}
     waiting = {

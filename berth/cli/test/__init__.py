@@ -27,13 +27,13 @@ def test_command(
     Simulates the jobs and traces of each test, compares what happens with what the test expects, and exits 1 if an
     assertion fails.
     """
-    from berth.cli.test import checks, output
+    from berth.cli.test import checks
 
     with terminal.progress("testing"):
         result = checks.run_tests(stack, files or [], project_root())
     print_problems(result.problems)
     if result.outcomes:
-        print_answer(output.outcomes_document(result), output.outcomes_as_json(result) if as_json else None)
+        print_answer(checks.outcomes_document(result), checks.outcomes_as_json(result) if as_json else None)
     has_faults = any(problem.severity == Severity.FAULT for problem in result.problems)
     if has_faults or not all(outcome.holds for outcome in result.outcomes):
         raise typer.Exit(EXIT_FAULTS)

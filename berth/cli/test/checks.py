@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -39,6 +40,7 @@ from berth.cli.test.expectations import (
     check_summary,
 )
 from berth.diagnostics import Problem, Problems, Severity
+from berth.document import Block, Note, Table
 from berth.evaluate import Evaluation
 from berth.jobs.files import ManifestDocument, read_documents
 from berth.jobs.values import SourceValue
@@ -47,6 +49,7 @@ from berth.loader.positions import NO_MARKS
 from berth.overview.losses import LossError, losses_of
 from berth.simulator.fleet import build_simulated_fleet
 from berth.simulator.timed.summary import TraceSummary
+from berth.text import pluralize
 
 ASSERTIONS = "assertions"
 """The folder beside a stack file in which its tests are, in a file with its name."""
@@ -194,8 +197,7 @@ class _Runner:
             yield from check_summary(summary, fields["expect"])
 
     def _loss_checks(self, fields: Mapping[str, SourceValue]) -> Iterator[tuple[str, str, bool, str]]:
-        plan = self.evaluation.fleet_plan
-        assert plan is not None
+        plan = self.evaluation.fleet
         try:
             losses = losses_of(plan, _texts(fields["lose"]))
         except LossError as error:
@@ -212,3 +214,37 @@ def _existing(name: str, root: pathlib.Path) -> pathlib.Path:
     """Return a file relative to the current directory, or else to the project's."""
     path = pathlib.Path(name)
     return path if path.exists() else root / path
+
+
+VERSION = 1
+"""Version of the JSON of `berth test`."""
+
+
+def outcomes_document(result: TestResult) -> Iterator[Block]:
+    """Yield a row for each assertion, and the total."""
+    rows = [
+        [each.test, each.assertion, "ok" if each.holds else "FAILED", each.found, "" if each.holds else each.place]
+        for each in result.outcomes
+    ]
+    yield Table("Tests", ("test", "assertion", "result", "found", ""), rows, once=(0,))
+    failed = sum(not each.holds for each in result.outcomes)
+    yield Note([f"{result.stack}: {pluralize(len(rows), 'assertion')}, {failed} failed"])
+
+
+def outcomes_as_json(result: TestResult) -> dict[str, Any]:
+    """Return the JSON values of a result (docs/simulate.md)."""
+    return {
+        "version": VERSION,
+        "stack": result.stack,
+        "assertions": [
+            {
+                "test": each.test,
+                "assertion": each.assertion,
+                "holds": each.holds,
+                "found": each.found,
+                "place": each.place,
+            }
+            for each in result.outcomes
+        ],
+        "problems": [each.as_json() for each in result.problems],
+    }

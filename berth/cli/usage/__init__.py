@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit, format_json, print_answer, print_problems
-
-if TYPE_CHECKING:
-    from berth.plan.fleet import FleetPlan
+from berth.cli.arguments import (
+    EXIT_FAULTS,
+    StackArgument,
+    evaluate_or_exit,
+    format_json,
+    google_fleet,
+    print_answer,
+    print_problems,
+)
 
 EPILOG = "Example: berth usage dev --queries"
 
@@ -52,10 +57,12 @@ def usage_command(
     For each team and flavor: guaranteed, used on average and at the 95th percentile, borrowed, lent, idle, and what
     it could return or lacks. The figures come from Kueue's metrics of a period.
     """
+    from berth.backends.interface import backend_of
     from berth.cli.usage import answer, tables
     from berth.usage.series import Chosen
 
-    plan = _gke_plan(stack)
+    evaluation = evaluate_or_exit(stack, needs=None)
+    plan = google_fleet(evaluation, f"is {backend_of(evaluation).title}, which has no metrics of Kueue")
     chosen = Chosen(cluster or plan.cluster.name, project, cluster is not None)
     if queries:
         typer.echo(answer.queries_text(plan, period, chosen))
@@ -73,14 +80,3 @@ def usage_command(
             typer.echo(tables.csv_text(result.report), nl=False)
         case "text":
             print_answer(tables.usage_document(plan.stack, result.report))
-
-
-def _gke_plan(stack: str) -> FleetPlan:
-    evaluation = evaluate_or_exit(stack, needs=None)
-    if evaluation.fleet_plan is None:
-        from berth.backends.interface import backend_of
-
-        raise typer.BadParameter(
-            f"'{evaluation.stack}' is {backend_of(evaluation).title}, which has no metrics of Kueue"
-        )
-    return evaluation.fleet_plan

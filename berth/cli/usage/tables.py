@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from berth.document import Block, Heading, Note, Table
+from berth.report.usage_plot import UsageRow, UsageView
 from berth.usage.accounts import MIN_COVERAGE, Figures, FlavorAccount, TeamAccount, UsageReport
 
 VERSION = 1
@@ -170,3 +173,31 @@ def csv_text(report: UsageReport) -> str:
             head = [_iso(report.start), _iso(report.end), each.team, each.flavor.name, each.flavor.resource]
             writer.writerow([*head, each.guaranteed, *figures, *ends, f"{each.coverage:.4f}"])
     return output.getvalue()
+
+
+def usage_view(report: UsageReport) -> UsageView:
+    """Return a row of the picture for each team and flavor with samples, and the text of `berth usage`."""
+    used, waiting = usage_tables(report)
+    accounts = [account for team in report.teams for account in team.flavors]
+    return UsageView(
+        period=period(report),
+        start=report.start,
+        end=report.end,
+        step=report.step,
+        rows=tuple(
+            UsageRow(
+                team=each.team,
+                flavor=each.flavor.name,
+                noun=each.flavor.noun,
+                guaranteed=each.guaranteed,
+                points=tuple(sorted(each.used_samples.items())),
+            )
+            for each in accounts
+            if each.used is not None
+        ),
+        document=(
+            replace(used, title="Used, borrowed, lent, idle"),
+            waiting,
+            Note([*sentences(report), *FOOTER]),
+        ),
+    )

@@ -42,8 +42,8 @@ def why_command(
 
     Reads Kueue's conditions, queues and nodes of a cluster from files, and compares them with the stack.
     """
+    from berth.cli.manifests import read_kubectl_files
     from berth.diagnostics import Problem, Severity, did_you_mean
-    from berth.jobs.files import ManifestDocument, read_kubectl_json
     from berth.loader.locate import display_path
     from berth.simulator.fleet import build_simulated_fleet
     from berth.simulator.live import is_cluster_state, read_cluster_state
@@ -52,14 +52,8 @@ def why_command(
     from berth.why.document import why_as_json, why_document
 
     evaluation = evaluate_or_exit(stack)
-    assert evaluation.fleet_plan is not None
-    documents: list[ManifestDocument] = []
-    problems: list[Problem] = []
-    for file in live:
-        found, faults = read_kubectl_json(file, display_path(file, project_root()))
-        documents += found
-        problems += faults
-    fleet = build_simulated_fleet(evaluation.fleet_plan)
+    documents, problems = read_kubectl_files(live, project_root())
+    fleet = build_simulated_fleet(evaluation.fleet)
     state, state_problems = read_cluster_state(
         [each for each in documents if is_cluster_state(each)] or documents, fleet
     )
@@ -68,7 +62,7 @@ def why_command(
     faults = [each for each in problems if each.severity == Severity.FAULT]
     if faults:
         exit_with_problems(faults)
-    cluster = SeenCluster(evaluation.fleet_plan, fleet, documents, state)
+    cluster = SeenCluster(evaluation.fleet, fleet, documents, state)
     chosen: list[LiveWorkload] = []
     for each in asked:
         matching = [workload for workload in cluster.workloads if each.matches(workload)]

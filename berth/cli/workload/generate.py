@@ -1,4 +1,4 @@
-"""The result of `berth workload`: the manifest of a job, ready to submit."""
+"""The result of `berth workload`: a manifest ready to submit, or with --acceptance one short job for each pool."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from berth.backends.interface import fleet_backend_of
-from berth.cli.render.documents import yaml_document
-from berth.diagnostics import Problems, did_you_mean
+from berth.cli.render.output import yaml_document
+from berth.diagnostics import Problem, Problems, Severity, did_you_mean
 from berth.evaluate import Evaluation
 from berth.jobs.files import read_documents
 from berth.jobs.quantities import parse_quantity
+from berth.plan.fleet import FleetPlan
 from berth.spec.amounts import parse_seconds
-from berth.workloads.options import KINDS, RESTART_STRATEGIES, WorkloadOptions
+from berth.workloads.acceptance import acceptance_trials, missing_image
+from berth.workloads.options import KINDS, RESTART_STRATEGIES, WorkloadOptions, WorkloadResult
 from berth.workloads.pod_templates import read_template
-from berth.workloads.result import WorkloadResult
 
 _EXAMPLES = {"cpu": "4 or 500m", "memory": "16Gi"}
 
@@ -88,3 +91,32 @@ def workload_as_json(result: WorkloadResult) -> dict[str, Any]:
         "verdict": result.verdict,
         "problems": [each.as_json() for each in result.problems],
     }
+
+
+class AcceptanceJobs(Struct, frozen=True):
+    """The jobs by pool, and a problem for each pool without one."""
+
+    results: tuple[tuple[str, WorkloadResult], ...]
+    problems: tuple[Problem, ...]
+
+
+def acceptance_jobs(evaluation: Evaluation, plan: FleetPlan, team: str | None, queue: str | None) -> AcceptanceJobs:
+    """Return one job for each pool that a queue can reach, limited to a team's queues, or to one queue."""
+    backend = fleet_backend_of(evaluation)
+    assert backend is not None
+    results: list[tuple[str, WorkloadResult]] = []
+    problems: list[Problem] = []
+    for pool in plan.pools:
+        refused: list[Problem] = []
+        for trial in acceptance_trials(plan, pool, team, queue):
+            result = backend.workload(evaluation, trial.team, trial.queue, trial.options)
+            if not result.faults:
+                results.append((pool.name, result))
+                break
+            refused = [*refused, *result.faults]
+        else:
+            why = refused[0].message if refused else missing_image(plan, pool)
+            reason = f": {why}" if why else ""
+            message = f"no queue{f' of {team}' if team else ''} has a job that runs on pool '{pool.name}'{reason}"
+            problems.append(Problem(Severity.WARNING, "no-acceptance", (), message))
+    return AcceptanceJobs(tuple(results), tuple(problems))

@@ -8,9 +8,9 @@ from typing import Final
 
 from berth.diagnostics import join_words
 from berth.diff.calm.differences import LIMITS, NOUNS, Difference
+from berth.diff.fields import format_on_one_line
 from berth.diff.kinds import ChangeKind
 from berth.diff.text import EMPHASIZED
-from berth.diff.values import format_on_one_line
 from berth.plan.node_settings import Bounds
 from berth.resource import ResourceKind
 from berth.text import pluralize

@@ -14,11 +14,17 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from berth.diff.guard.preview_rules import STACK_REFERENCE, Expected, PreviewRules
-from berth.diff.guard.preview_steps import HIDDEN, EnginePreview, PreviewStep, is_hidden
+from berth.diff.guard.preview_steps import (
+    HIDDEN,
+    STACK_REFERENCE,
+    EnginePreview,
+    Expected,
+    PreviewRules,
+    PreviewStep,
+    is_hidden,
+)
 from berth.diff.provider_inputs.changes import input_at
-from berth.diff.provider_inputs.defaults import default_inputs
-from berth.diff.provider_inputs.effects import without_indexes
+from berth.diff.provider_inputs.effects import default_inputs, without_indexes
 from berth.registration import Reference, Registration, provider_inputs
 from berth.resource import IN_WORKER
 

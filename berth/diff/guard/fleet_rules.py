@@ -8,11 +8,15 @@ from functools import partial
 from berth.diff.guard.accounts import accounts_lost_in_preview
 from berth.diff.guard.capacity import lost_capacity
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.guard.classify import lost_resource, plan_of_worker
+from berth.diff.guard.classify import (
+    guarded_updates,
+    lost_resource,
+    plan_of_worker,
+    updated_resources,
+    worker_allowances,
+)
 from berth.diff.guard.guarantees import guarantees_lost_in_preview
-from berth.diff.guard.preview_rules import Expected, PreviewRules, connections
-from berth.diff.guard.preview_steps import HIDDEN, PreviewStep
-from berth.diff.guard.updates import guarded_updates, updated_resources, worker_allowances
+from berth.diff.guard.preview_steps import HIDDEN, Expected, PreviewRules, PreviewStep, connections
 from berth.diff.renames import BEFORE
 from berth.google.fleet import google_resources
 from berth.manifests.fleet import all_manifests

@@ -17,12 +17,10 @@ from msgspec.structs import replace
 from berth.diff.guard.agreement import disagreements
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
-from berth.diff.guard.preview_rules import PreviewRules
+from berth.diff.guard.classify import guarded_updates
 from berth.diff.guard.preview_scope import doubts_of_run, notes_of_run, unfinished_program
-from berth.diff.guard.preview_steps import EnginePreview, PreviewStep
-from berth.diff.guard.protected_objects import lost_objects
-from berth.diff.guard.safeguards import lost_safeguards
-from berth.diff.guard.updates import guarded_updates
+from berth.diff.guard.preview_steps import EnginePreview, PreviewRules, PreviewStep
+from berth.diff.guard.protected_objects import lost_objects, lost_safeguards
 from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.resource import ResourceKind

@@ -12,7 +12,6 @@ from berth.diff.guard.preview_steps import REPLACING_OPS, EnginePreview, Preview
 from berth.text import pluralize
 
 _URN = re.compile(r"urn:pulumi:(?P<stack>[^:]+)::(?P<project>[^:]+)::")
-_STACK_TYPE: Final = "pulumi:pulumi:Stack"
 _STATES: Final = {
     **dict.fromkeys(("create", "import", "read"), (False, True)),
     **dict.fromkeys(("delete", "delete-replaced", "discard", "discard-replaced", "refresh"), (True, False)),
@@ -75,7 +74,7 @@ def doubts_of_run(preview: EnginePreview, expected: int, config: Mapping[str, ob
     yield from _doubts_of_steps(preview.steps)
     if preview.errors:
         return
-    if not any(step.type == _STACK_TYPE for step in preview.steps):
+    if not any(step.type == "pulumi:pulumi:Stack" for step in preview.steps):
         yield "it has no step of the stack itself, so nothing says which stack it is of"
     if preview.counts is None:
         yield "it has no summary, so steps may be missing"

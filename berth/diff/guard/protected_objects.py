@@ -1,8 +1,8 @@
-"""Kubernetes objects and Helm releases whose deletion kills jobs, loses data or takes a safeguard away.
+"""Kubernetes objects and Helm releases whose deletion or update kills jobs, loses data or takes a safeguard away.
 
-So does that of a resource of a kind that Berth does not make. The table is protected_objects.yaml. A deletion is
-allowed by `allowDeletion` of the new stack file, or by its queues having been drained before: then no job of it runs
-or waits.
+So does the deletion of a resource of a kind that Berth does not make. The tables are protected_objects.yaml and, for
+updates in place, safeguards.yaml. A deletion is allowed by `allowDeletion` of the new stack file, or by its queues
+having been drained before: then no job of it runs or waits.
 """
 
 from __future__ import annotations
@@ -177,3 +177,61 @@ def _is_drained(each: _Lost, queue: str, lost: Iterable[_Lost], drained: set[tup
         if other.kind == "LocalQueue" and (other.worker, other.namespace) == (each.worker, each.name)
     ]
     return bool(queues) and all(_is_drained(other, _queue_of(other.step), (), drained) for other in queues)
+
+
+_SAFEGUARDS: Final = pathlib.Path(__file__).with_name("safeguards.yaml")
+
+
+class Safeguard(Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of the table: an input that protects, and the value that no longer does."""
+
+    type: str
+    path: tuple[str, ...]
+    key: str
+    title: str
+    gone: bool | str | None = None
+    default: bool | str | None = None
+    keeps: str | None = None
+
+    def protects(self, inputs: Mapping[str, Any]) -> bool:
+        """Return whether the inputs of a resource still have the safeguard."""
+        value: object = inputs
+        for step in self.path:
+            value = cast("Mapping[str, object]", value).get(step) if isinstance(value, Mapping) else None
+        if self.keeps is not None:
+            return isinstance(value, list) and self.keeps in value
+        return (self.default if value is None else value) != self.gone
+
+
+@cache
+def safeguards() -> tuple[Safeguard, ...]:
+    """Return the table."""
+    return convert(load_table(_SAFEGUARDS), tuple[Safeguard, ...])
+
+
+def lost_safeguards(
+    steps: Iterable[PreviewStep], allowances_of: Callable[[str | None], AllowancesPlan], workers: Collection[str]
+) -> Iterator[GuardedChange]:
+    """Yield the safeguards that updates take away; `allowChange` of the new stack file allows it."""
+    for step in steps:
+        before, after = step.inputs
+        if step.op != "update" or not before or not after:
+            continue
+        for row in safeguards():
+            if step.type.endswith(row.type) and row.protects(before) and not row.protects(after):
+                first = step.name.partition(IN_WORKER)[0]
+                worker = first if first in workers else None
+                allowances = allowances_of(worker)
+                name = str((before.get("metadata") or before).get("name") or step.name)
+                key = row.key.format(name=name)
+                allowed = allowances.change.get(key) if allowances.protect else UNPROTECTED
+                title = f"{step.type.rpartition(':')[2]} {name}"
+                yield GuardedChange(
+                    ResourceKind.OBJECT,
+                    f"{worker}{IN_WORKER}{title}" if worker else title,
+                    key,
+                    GuardedAction.WEAKEN,
+                    parts=(row.title,),
+                    allowed=allowed,
+                    worker=worker,
+                )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from berth.diagnostics import join_words
+from berth.diff.fields import format_change
 from berth.diff.guard.allowances import ALLOWANCE_SECTION, IN_PLACE, GuardedAction, IdleAllowance
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.renames import BEFORE
-from berth.diff.values import format_change
 from berth.names import to_camel
 from berth.resource import ResourceKind, resource_title
 from berth.text import NODES_WITHOUT_ACCOUNT

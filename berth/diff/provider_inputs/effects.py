@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cache
 from ipaddress import ip_network
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from msgspec import Struct, convert
 from msgspec.structs import replace
@@ -156,3 +156,16 @@ def word_for_input(rules: InputRules, path: str) -> str:
             return (rule.word + path[end:]).removeprefix(".") or path
         end = max(path.rfind(".", 0, end), path.rfind("[", 0, end), 0)
     return path
+
+
+_DEFAULTS: Final = pathlib.Path(__file__).with_name("defaults.yaml")
+
+
+@cache
+def _defaults() -> Mapping[str, Mapping[str, object]]:
+    return cast("Mapping[str, Mapping[str, object]]", load_table(_DEFAULTS))
+
+
+def default_inputs(resource_type: str) -> Mapping[str, object]:
+    """Return the values that the provider sets, by the path of the input without indexes; none for an unknown type."""
+    return _defaults().get(resource_type, {})

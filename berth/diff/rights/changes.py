@@ -1,8 +1,9 @@
-"""Changed rights as plain data, with the names of rights, and what each gives."""
+"""Changed rights as plain data, with the names of rights, what each gives, and the order in which they are listed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import IntEnum
 from ipaddress import ip_network
 from typing import Any, Final
 
@@ -10,8 +11,35 @@ from msgspec import Struct
 
 from berth.catalog.google_roles import google_roles
 from berth.diff.kinds import ChangeKind
-from berth.diff.rights.ranks import RIGHTS_TITLES, TAKEN_BACK, Rank
 from berth.planner.tenancy.isolation import GOOGLE_API_RANGES
+
+
+class Rank(IntEnum):
+    """How much a right gives; the greatest first."""
+
+    ADMINISTRATION = 0
+    """Everything in the cluster or the project: what runs as an administrator, roles that grant roles."""
+    PROJECT = 1
+    """A role in the whole project."""
+    NAMESPACES = 2
+    """The use of a namespace that belongs to somebody else."""
+    ISOLATION = 3
+    """What keeps pods, nodes and the control plane from others."""
+    DATA = 4
+    """A bucket, a secret, an account, a namespace of one's own, a reservation."""
+    WATCHING = 5
+    """Alerts, and who gets them."""
+
+    @property
+    def title(self) -> str:
+        """The rank in words, as JSON and comments have it."""
+        return self.name.lower()
+
+
+TAKEN_BACK: Final = "Rights: taken back"
+RIGHTS_TITLES: Final = (*(f"Rights: {rank.title}" for rank in Rank), TAKEN_BACK)
+"""The titles under which rights are listed, in order; scripts/compose_comment.py cuts the last of them first."""
+
 
 ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
 FLEET, OF_CLUSTER, NODES, CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"

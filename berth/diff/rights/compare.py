@@ -45,7 +45,6 @@ from berth.plan.policies import NEW_POLICIES
 from berth.plan.teams import QueueingPlan, TeamPlan
 from berth.resource import IN_WORKER, merge_clusters
 
-_EVERY_TEAM: Final = "every team"
 _POD_SECURITY_LEVELS: Final = ("restricted", "baseline", "baseline with exemptions", "privileged")
 _BUCKET_ROLES: Final = (
     "roles/storage.objectViewer",
@@ -74,15 +73,22 @@ _Right = tuple[str, str, _Level | dict[str, str]]
 def compare_rights(old: FleetPlan, new: FleetPlan) -> tuple[RightChange, ...]:
     """Return every changed right that a plan states; teams have their new names."""
     workers = {worker.name for worker in old.workers} & {worker.name for worker in new.workers}
-    before, after = (_rights(plan, workers) for plan in (old, new))
+    changed = _changed_teams(old, new)
+    before, after = (_rights(plan, workers, [t for t in plan.teams if t.name in changed]) for plan in (old, new))
     changes = [*_compare_monitoring(old, new), *_compare_by_owner(before, after, _kept_teams(old, new))]
     return tuple(changes)
 
 
 def compare_team_rights(old: QueueingPlan, new: QueueingPlan) -> tuple[RightChange, ...]:
     """Return every changed right of teams, those that allow more first."""
-    before, after = (_by_owner(_rights_of_teams(plan)) for plan in (old, new))
+    before, after = (_by_owner(_rights_of_teams(plan.teams)) for plan in (old, new))
     return tuple(sorted(_compare_by_owner(before, after, _kept_teams(old, new)), key=loudest_first))
+
+
+def _changed_teams(old: QueueingPlan, new: QueueingPlan) -> set[str]:
+    """Return the names of teams that come or go, or of which something changes."""
+    before, after = ({team.name: team for team in plan.teams} for plan in (old, new))
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
 
 
 def _kept_teams(old: QueueingPlan, new: QueueingPlan) -> set[str]:
@@ -150,15 +156,17 @@ def _compare_monitoring(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]
 # --- the rights of a plan ---------------------------------------------------------------------------------------------
 
 
-def _rights(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level | dict[str, str]]:
+def _rights(
+    plan: FleetPlan, workers: Collection[str], teams: Iterable[TeamPlan], prefix: str = ""
+) -> dict[RightKey, _Level | dict[str, str]]:
     """Return (owner, right) → its level, or its values by name; owners in the clusters of `workers` are `worker/owner`.
 
-    A worker has the teams of its manager.
+    A worker has the teams of its manager, whose rights are those of `teams`.
     """
-    rights = _by_owner((*_rights_of_teams(plan), *_granted(plan), *_levels(plan)), prefix)
+    rights = _by_owner((*_rights_of_teams(teams), *_granted(plan), *_levels(plan)), prefix)
     for worker in plan.workers:
         if worker.name in workers:
-            own = _rights(worker.plan, (), f"{worker.name}{IN_WORKER}")
+            own = _rights(worker.plan, (), (), f"{worker.name}{IN_WORKER}")
             rights = merge_clusters(rights, {k: v for k, v in own.items() if f"{IN_WORKER}team " not in k[0]})
     return rights
 
@@ -173,8 +181,8 @@ def _by_owner(rights: Iterable[_Right], prefix: str = "") -> dict[RightKey, _Lev
     return by_owner
 
 
-def _rights_of_teams(plan: QueueingPlan) -> Iterator[_Right]:
-    for team in plan.teams:
+def _rights_of_teams(teams: Iterable[TeamPlan]) -> Iterator[_Right]:
+    for team in teams:
         for right, value in (*_team_grants(team), *_isolation(team)):
             yield f"team {team.name}", right, value
 
@@ -246,16 +254,12 @@ def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
 def _levels(plan: FleetPlan) -> Iterator[_Right]:
     if plan.kueue is not None:
         is_open = not plan.kueue.manage_jobs_without_queue_name
-        yield (
-            FLEET,
-            NO_QUEUE,
-            _Level(int(is_open), "on" if is_open else "off"),
-        )
+        yield FLEET, NO_QUEUE, _Level(int(is_open), "on" if is_open else "off")
     if plan.policies is not None:
         for policy in NEW_POLICIES:
             until = plan.policies.audited.get(policy)
             level = _Level(0, "refuses") if until is None else _Level(1, f"warns until {until}")
-            yield _EVERY_TEAM, f"admission policy berth-{policy}", level
+            yield "every team", f"admission policy berth-{policy}", level
     if isinstance(plan.cluster, ClusterPlan):
         for owner, right, is_on in _cluster_switches(plan.cluster):
             yield owner, right, _Level(int(is_on), "on" if is_on else "off")

@@ -29,8 +29,6 @@ from berth.plan.gke import ClusterPlan
 from berth.resource import IN_WORKER, ResourceKind
 
 _SHARED: Final = "shareSettings.projects"
-_AUTHORIZED: Final = "masterAuthorizedNetworksConfig.cidrBlocks"
-_ENDPOINTS: Final = "controlPlaneEndpointsConfig"
 _GROUPS: Final = "authenticatorGroupsConfig"
 
 
@@ -67,9 +65,9 @@ def _kept_rights(change: ResourceChange, old: FleetPlan, new: FleetPlan) -> Iter
 
 def _kept_of_cluster(kept: Collection[str], before: ClusterPlan, after: ClusterPlan) -> Iterator[RightKey]:
     is_open = after.control_plane.public_endpoint and after.control_plane.authorized_networks is None
-    if _AUTHORIZED in kept and is_open:
+    if "masterAuthorizedNetworksConfig.cidrBlocks" in kept and is_open:
         yield CONTROL_PLANE, AUTHORIZED_NETWORK
-    if any(is_within(each, [_ENDPOINTS]) for each in kept):
+    if any(is_within(each, ["controlPlaneEndpointsConfig"]) for each in kept):
         if after.control_plane.dns_endpoint is None:
             yield CONTROL_PLANE, DNS_ENDPOINT
         if before.control_plane.ip_endpoint != after.control_plane.ip_endpoint:

@@ -80,7 +80,6 @@ _SHORT = 3600
 """Seconds of work that are lost without a warning where a job can be interrupted at any time."""
 _LASTING = ("persistentVolumeClaim", "csi", "nfs")
 """Kinds of volumes that may outlive the pods; secrets and images of a CSI driver do not."""
-_ONLY_READ = ("secrets-store-gke.csi.k8s.io", "secrets-store.csi.k8s.io")
 
 
 def check_checkpoints(job: SubmittedJob, flavors: Iterable[str]) -> None:
@@ -117,7 +116,7 @@ def _keeps(pods: JobPods) -> bool:
     """Whether pods mount a volume that outlives them and that they may write to; that of a claim template is one."""
     return bool(claimed_volumes(pods)) or any(
         each.kind in _LASTING
-        and each.target not in _ONLY_READ
+        and each.target not in ("secrets-store-gke.csi.k8s.io", "secrets-store.csi.k8s.io")
         and pods.settings.volume_fields(each).get("readOnly") is not True
         for each in pods.pod_set.volumes
     )

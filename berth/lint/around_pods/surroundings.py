@@ -26,7 +26,6 @@ from berth.manifests.policy_rules import RUNTIME_CLASSES
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import READER_ROLES, SECRETS, IdentityPlan, TeamPlan
 
-_SECRETS_DRIVER = "secrets-store-gke.csi.k8s.io"
 _IMAGE = re.compile(
     r"(?:[a-z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,})?"
 )
@@ -125,7 +124,7 @@ def _check_volumes(pods: JobPods, team: TeamPlan) -> Findings:
             yield from check_driver(pods, source, volume.target)
             if volume.target == FUSE_DRIVER:
                 yield from _check_bucket(pods, team, volume)
-            elif volume.target == _SECRETS_DRIVER:
+            elif volume.target == "secrets-store-gke.csi.k8s.io":
                 yield from _check_provider_class(pods, team, volume)
     yield from check_storage_classes(pods)
 

@@ -19,7 +19,6 @@ from berth.lint.validity.volumes import claim_refusals
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import is_dns_label
 
-_INDEXED_ONLY = ("backoffLimitPerIndex", "successPolicy")
 _RAY_GROUPS = {
     "RayCluster": "spec.workerGroupSpecs",
     "RayJob": "spec.rayClusterSpec.workerGroupSpecs",
@@ -96,7 +95,7 @@ def _check_job(spec: SourceValue) -> None:
     if is_open and fields.get("completionMode") == "Indexed":
         place = spec.child("completionMode", "Indexed")
         _refuse(place, by, "completionMode Indexed without completions; write completions")
-    for key in _INDEXED_ONLY if fields.get("completionMode") != "Indexed" else ():
+    for key in ("backoffLimitPerIndex", "successPolicy") if fields.get("completionMode") != "Indexed" else ():
         if key in fields:
             _refuse(spec.child(key, None), by, f"{key} of a Job that is not Indexed; write completionMode: Indexed")
     selector, labels = fields.get("selector"), get_nested(spec.value, "template", "metadata", "labels")

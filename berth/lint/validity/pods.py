@@ -15,13 +15,12 @@ from berth.lint.validity.schema import Refusal, api_refusal
 from berth.lint.validity.volumes import mount_refusals, volume_refusals
 from berth.manifests.workloads.values import as_list, as_mapping
 
-_IN_USER_NAMESPACE = ("hostNetwork", "hostPID", "hostIPC")
 _IPC_SYSCTLS = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
 
 
 def host_refusals(spec: object, path: FieldPath) -> Iterator[Refusal]:
     """Yield what a pod's spec asks of the host beside something that excludes it."""
-    for key in _IN_USER_NAMESPACE if get_nested(spec, "hostUsers") is False else ():
+    for key in ("hostNetwork", "hostPID", "hostIPC") if get_nested(spec, "hostUsers") is False else ():
         if get_nested(spec, key) is True:
             yield api_refusal((*path, key), f"{key} of pods with hostUsers: false; remove one of them")
     if get_nested(spec, "hostnameOverride") is not None:
@@ -72,7 +71,6 @@ def context_refusals(context: object, path: FieldPath, *, in_user_namespace: boo
         )
 
 
-_NATIVE = ("cpu", "memory", "ephemeral-storage")
 _HUGE = "hugepages-"
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _ONCE = ("livenessProbe", "startupProbe")
@@ -128,7 +126,7 @@ def _amounts(container: dict[str, object], path: FieldPath, of_pod: dict[str, ob
         for name, written in as_mapping(get_nested(container, "resources", section)).items():
             place, number = (*path, "resources", section, name), parse_quantity(name, written)
             milli = parse_quantity("cpu", written)
-            if "/" not in name and name not in _NATIVE and not name.startswith(_HUGE):
+            if "/" not in name and name not in ("cpu", "memory", "ephemeral-storage") and not name.startswith(_HUGE):
                 message = f"the resource '{name}'; write its whole name, such as nvidia.com/gpu, or one of cpu, memory"
                 yield api_refusal(place, f"{message} and ephemeral-storage")
             elif "/" in name and milli is not None and milli % 1000:

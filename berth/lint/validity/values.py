@@ -36,7 +36,6 @@ _CONFIG_KEY = re.compile(r"(?!\.\.?$)(?!\.\.)[-._a-zA-Z0-9]{1,253}")
 _SEARCH = re.compile(r"(?:[a-z0-9_](?:[-a-z0-9_]*[a-z0-9_])?\.)*[a-z0-9_](?:[-a-z0-9_]*[a-z0-9_])?\.?|\.")
 
 _OWN_RESOURCE = re.compile(r"(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-.+)")
-_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _SCHEDULES = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 _MONTHS, _DAYS = "jan feb mar apr may jun jul aug sep oct nov dec", "sun mon tue wed thu fri sat"
 _CRON = ((0, 59, ""), (0, 23, ""), (1, 31, ""), (1, 12, _MONTHS), (0, 6, _DAYS))
@@ -167,7 +166,7 @@ FORMS: Mapping[str, Form] = {
     "filled-name": _named(is_subdomain, f"{_NAME}, in parts that '.' joins"),
     "filled": _named(bool, "filled in; write a value"),
     "finalizer": _named(
-        lambda text: text in _STANDARD_FINALIZERS or (is_label_key(text) and "/" in text),
+        lambda text: text in ("kubernetes", "orphan", "foregroundDeletion") or (is_label_key(text) and "/" in text),
         "a name behind a domain and '/'; write one such as example.com/name",
     ),
     "header": _named(

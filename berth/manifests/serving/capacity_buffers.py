@@ -11,7 +11,7 @@ from typing import Final
 
 from berth.manifests.kueue import toleration
 from berth.manifests.quantities import quantity
-from berth.manifests.workloads.metadata import QUEUE_NAME_LABEL
+from berth.manifests.workloads.pods import QUEUE_NAME_LABEL
 from berth.plan.capacity import CapacityBufferPlan
 from berth.plan.installers import PAUSE_IMAGE
 

@@ -10,8 +10,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from berth.manifests.workloads.metadata import Manifest, optional, queued_object, unqueued_object
-from berth.manifests.workloads.pods import channel_template, pod_template
+from berth.manifests.workloads.pods import (
+    Manifest,
+    channel_template,
+    optional,
+    pod_template,
+    queued_object,
+    unqueued_object,
+)
 from berth.manifests.workloads.values import as_mapping
 from berth.names import TEAM_LABEL
 from berth.plan.workloads import (
@@ -23,11 +29,6 @@ from berth.plan.workloads import (
     ProvisioningRequestPlan,
     SubmissionPlan,
 )
-
-COMPUTE_DOMAIN_API: Final = "resource.nvidia.com/v1beta1"
-JOB_API: Final = "batch/v1"
-JOB_SET_API: Final = "jobset.x-k8s.io/v1alpha2"
-PROVISIONING_API: Final = "autoscaling.x-k8s.io/v1"
 
 EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
@@ -45,7 +46,7 @@ def job(plan: JobPlan) -> Manifest:
         **(_on_disruptions("Ignore") if _never_restarts(template) else {}),
         "template": template,
     }
-    return queued_object(JOB_API, "Job", plan.submission) | {"spec": spec}
+    return queued_object("batch/v1", "Job", plan.submission) | {"spec": spec}
 
 
 def _on_disruptions(action: str) -> Manifest:
@@ -92,7 +93,7 @@ def job_set(plan: JobSetPlan) -> Manifest:
         "replicatedJobs": [replicated],
     }
     exclusive = {EXCLUSIVE_TOPOLOGY: plan.exclusive_topology} if plan.exclusive_topology else {}
-    return queued_object(JOB_SET_API, "JobSet", plan.submission, exclusive) | {"spec": spec}
+    return queued_object("jobset.x-k8s.io/v1alpha2", "JobSet", plan.submission, exclusive) | {"spec": spec}
 
 
 def provisioning_request(plan: ProvisioningRequestPlan) -> Manifest:
@@ -103,7 +104,7 @@ def provisioning_request(plan: ProvisioningRequestPlan) -> Manifest:
     }
     if plan.parameters:
         spec["parameters"] = dict(plan.parameters)
-    return unqueued_object(PROVISIONING_API, "ProvisioningRequest", plan) | {"spec": spec}
+    return unqueued_object("autoscaling.x-k8s.io/v1", "ProvisioningRequest", plan) | {"spec": spec}
 
 
 def requested_pod_template(plan: ProvisioningRequestPlan) -> Manifest:
@@ -127,7 +128,7 @@ def compute_domain(plan: SubmissionPlan, nodes: int) -> Manifest:
     """Render the ComputeDomain of a job, from which NVIDIA's DRA driver makes the template that its pods claim by."""
     spec = {"numNodes": nodes, "channel": {"resourceClaimTemplate": {"name": channel_template(plan)}}}
     metadata = {"name": plan.name, "namespace": plan.namespace, "labels": {TEAM_LABEL: plan.team}}
-    return {"apiVersion": COMPUTE_DOMAIN_API, "kind": "ComputeDomain", "metadata": metadata, "spec": spec}
+    return {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomain", "metadata": metadata, "spec": spec}
 
 
 def headless_service(plan: SubmissionPlan) -> Manifest:
@@ -141,17 +142,15 @@ def headless_service(plan: SubmissionPlan) -> Manifest:
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-DEPLOYMENT_API: Final = "apps/v1"
 LEADER_WORKER_SET_API: Final = "leaderworkerset.x-k8s.io/v1"
 GROUP_TOPOLOGY: Final = "leaderworkerset.sigs.k8s.io/exclusive-topology"
 STOP_FIRST: Final[Manifest] = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 """A strategy that stops a pod before it starts another."""
-_APP_LABEL: Final = "app.kubernetes.io/name"
 
 
 def deployment(plan: DeploymentPlan) -> Manifest:
     """Render a Deployment; each of its pods is a workload of its own, and has the annotations of one."""
-    labels: dict[str, str] = {_APP_LABEL: plan.submission.name}
+    labels: dict[str, str] = {"app.kubernetes.io/name": plan.submission.name}
     pod = replace(plan.pod, annotations={**plan.submission.annotations, **plan.pod.annotations})
     spec: Manifest = {
         "replicas": plan.replicas,
@@ -159,7 +158,7 @@ def deployment(plan: DeploymentPlan) -> Manifest:
         **({"strategy": STOP_FIRST} if plan.stops_first else {}),
         "template": pod_template(plan.submission, pod, labels=labels),
     }
-    return queued_object(DEPLOYMENT_API, "Deployment", replace(plan.submission, annotations={})) | {"spec": spec}
+    return queued_object("apps/v1", "Deployment", replace(plan.submission, annotations={})) | {"spec": spec}
 
 
 def leader_worker_set(plan: LeaderWorkerSetPlan) -> Manifest:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from berth.manifests import tenancy
 from berth.manifests.workloads import jobs, operators
-from berth.manifests.workloads.metadata import Manifest
+from berth.manifests.workloads.pods import Manifest
 from berth.plan.team_stack import ConfigPlan, SecretsPlan, TeamStackPlan
 from berth.plan.workloads import (
     DeploymentPlan,

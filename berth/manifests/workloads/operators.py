@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from berth.manifests.workloads.metadata import Manifest, optional, queued_object
-from berth.manifests.workloads.pods import pod_template
+from berth.manifests.workloads.pods import Manifest, optional, pod_template, queued_object
 from berth.plan.workloads import MPIJobPlan, PyTorchJobPlan, RayPlan, TrainJobPlan
 
 PYTORCH_JOB_API: Final = "kubeflow.org/v1"
-MPI_JOB_API: Final = "kubeflow.org/v2beta1"
-TRAIN_JOB_API: Final = "trainer.kubeflow.org/v1alpha1"
 RAY_API: Final = "ray.io/v1"
 
 _PYTORCH: Final = "pytorch"
@@ -58,7 +55,7 @@ def mpi_job(plan: MPIJobPlan) -> Manifest:
     if plan.implementation:
         spec |= {"mpiImplementation": plan.implementation, "launcherCreationPolicy": "WaitForWorkersReady"}
     spec["mpiReplicaSpecs"] = replicas
-    return queued_object(MPI_JOB_API, "MPIJob", plan.submission) | {"spec": spec}
+    return queued_object("kubeflow.org/v2beta1", "MPIJob", plan.submission) | {"spec": spec}
 
 
 def train_job(plan: TrainJobPlan) -> Manifest:
@@ -82,7 +79,7 @@ def train_job(plan: TrainJobPlan) -> Manifest:
                 "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": replicated_jobs}}},
             }
         ]
-    return queued_object(TRAIN_JOB_API, "TrainJob", plan.submission) | {"spec": spec}
+    return queued_object("trainer.kubeflow.org/v1alpha1", "TrainJob", plan.submission) | {"spec": spec}
 
 
 def ray(plan: RayPlan) -> Manifest:

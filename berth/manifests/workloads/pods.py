@@ -8,11 +8,41 @@ from typing import Any, Final
 
 from berth.manifests.kueue import toleration
 from berth.manifests.quantities import quantity
-from berth.manifests.workloads.metadata import Manifest, optional
 from berth.manifests.workloads.values import as_list, as_mapping, is_mapping
 from berth.names import MAX_LABEL, TEAM_LABEL, shorten
 from berth.plan.gke import CHECKPOINT_DRIVER
-from berth.plan.workloads import PodPlan, SubmissionPlan
+from berth.plan.workloads import PodPlan, ProvisioningRequestPlan, SubmissionPlan
+
+Manifest = dict[str, object]
+
+QUEUE_NAME_LABEL: Final = "kueue.x-k8s.io/queue-name"
+
+
+def optional(key: str, value: object) -> Manifest:
+    """Return `{key: value}`, or nothing where the value is None."""
+    return {} if value is None else {key: value}
+
+
+def unqueued_object(api_version: str, kind: str, plan: SubmissionPlan | ProvisioningRequestPlan) -> Manifest:
+    """Render API version, kind and metadata of an object that Kueue does not queue."""
+    metadata = {"name": plan.name, "namespace": plan.namespace, "labels": {TEAM_LABEL: plan.team}}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+def queued_object(
+    api_version: str, kind: str, plan: SubmissionPlan, extra_annotations: dict[str, str] | None = None
+) -> Manifest:
+    """Render API version, kind and metadata of an object that Kueue queues: it reads the object's own labels."""
+    priority = {} if plan.priority is None else {"kueue.x-k8s.io/priority-class": plan.priority}
+    metadata: Manifest = {
+        "name": plan.name,
+        "namespace": plan.namespace,
+        "labels": {TEAM_LABEL: plan.team, QUEUE_NAME_LABEL: plan.queue, **priority},
+    }
+    if annotations := {**plan.annotations, **(extra_annotations or {})}:
+        metadata["annotations"] = annotations
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
 
 CONFIG_FOLDER: Final = "/etc/config"
 SECRETS_FOLDER: Final = "/var/secrets"

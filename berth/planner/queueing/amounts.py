@@ -22,24 +22,23 @@ def to_accelerators(
     context: PlanningContext, amount: Amount, flavor: FlavorGroup, maximum: int, path: FieldPath
 ) -> int | None:
     """Return `amount` in accelerators; a share is of `maximum`. None, with a fault, if it is not a whole number."""
-    count = _accelerator_count(context, amount, flavor, maximum, path)
-    if count is None:
+    factor = _factor(context, amount, flavor, maximum, path)
+    if factor is None:
         return None
-    if count.denominator != 1 or count.numerator % flavor.unit:
-        code = "fraction" if count.denominator != 1 else "not-a-slice-multiple"
-        context.problems.fault(code, path, _fraction_message(amount, flavor, maximum, count))
+    count, rest = divmod(amount.value.numerator * factor, amount.value.denominator)  # a Fraction would cost more
+    if rest or count % flavor.unit:
+        code = "fraction" if rest else "not-a-slice-multiple"
+        context.problems.fault(code, path, _fraction_message(amount, flavor, maximum, Fraction(amount.value * factor)))
         return None
-    return count.numerator
+    return count
 
 
-def _accelerator_count(
-    context: PlanningContext, amount: Amount, flavor: FlavorGroup, maximum: int, path: FieldPath
-) -> Fraction | None:
+def _factor(context: PlanningContext, amount: Amount, flavor: FlavorGroup, maximum: int, path: FieldPath) -> int | None:
     if amount.unit == "share":
-        return amount.value * maximum
+        return maximum
     factors = _accelerators_per_unit(flavor, amount.unit)
     if len(factors) == 1:
-        return amount.value * next(iter(factors))
+        return next(iter(factors))
     missing = (
         f"nodes with {join_words(list(map(str, sorted(factors))))} {flavor.noun}" if factors else f"no {amount.unit}"
     )

@@ -7,8 +7,9 @@ borrows from its parent up to its borrowing limit. A root has what its members l
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -106,8 +107,8 @@ class QuotaTree:
 
     @staticmethod
     def from_plan(plan: QueueingPlan) -> QuotaTree:
-        """Build the tree of a finished plan. Reuse it for several questions: building it reads the whole plan."""
-        return QuotaTree(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
+        """Return the tree of a finished plan."""
+        return quota_tree(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
 
     def _cohort_node(
         self, cohort: str | None, flavor: str, lending_limits: list[tuple[QuotaNode, int | None]]
@@ -143,6 +144,22 @@ class QuotaTree:
             for flavor, node in self.queue_nodes(queue.name).items():
                 nodes_by_flavor.setdefault(flavor, []).append(node)
         return {flavor: ceiling_of_nodes(nodes_by_flavor[flavor]) for flavor in sorted(nodes_by_flavor)}
+
+
+_recent: Final = deque[tuple[object, object, Mapping[str, str], QuotaTree]](maxlen=16)
+"""The last trees with what they were built from: the planner, the checks and a diff need that of one plan."""
+
+
+def quota_tree(
+    queues: tuple[ClusterQueuePlan, ...], cohorts: tuple[CohortPlan, ...], resource_of: Mapping[str, str]
+) -> QuotaTree:
+    """Build the tree of a plan's queues and cohorts, or return it if these very tuples were among the last."""
+    for known_queues, known_cohorts, resources, tree in _recent:
+        if known_queues is queues and known_cohorts is cohorts and resources == resource_of:
+            return tree
+    tree = QuotaTree(queues, cohorts, resource_of)
+    _recent.append((queues, cohorts, resource_of, tree))
+    return tree
 
 
 def largest_jobs(plan: FleetPlan) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from functools import cache
 from ipaddress import IPv4Network
 from math import ceil
@@ -115,8 +116,8 @@ def _limits(service_types: Iterable[str], flavors: Iterable[FlavorGroup], servic
     `services` is the most that the cluster's addresses allow.
     """
     reachable = list(flavors)
-    cpu = sum(ceil(flavor.capacity.max * flavor.cpu_per_accelerator) for flavor in reachable)
-    memory = sum(ceil(flavor.capacity.max * flavor.memory_per_accelerator) for flavor in reachable)
+    cpu = sum(_rounded_up(flavor.capacity.max, flavor.cpu_per_accelerator) for flavor in reachable)
+    memory = sum(_rounded_up(flavor.capacity.max, flavor.memory_per_accelerator) for flavor in reachable)
     nodes = sum(ceil(each.capacity.max / min(pool.hardware.per_node for pool in each.pools)) for each in reachable)
     refused = {key: 0 for name, key in _SERVICE_LIMITS.items() if name not in service_types}
     return ObjectLimitsPlan(
@@ -129,6 +130,10 @@ def _limits(service_types: Iterable[str], flavors: Iterable[FlavorGroup], servic
             "pods": (nodes + 1) * _MAX_PODS_PER_NODE,
         },
     )
+
+
+def _rounded_up(count: int, rate: Fraction) -> int:
+    return -(-count * rate.numerator // rate.denominator)
 
 
 def _pod_priorities(context: PlanningContext, team: str, queues: Iterable[ClusterQueuePlan]) -> tuple[str, ...]:

@@ -10,8 +10,6 @@ from berth import catalog
 from berth.catalog import Machine
 from berth.rules.gke.pool_request import PoolRequest, Violations, gke_fault, gke_warning
 
-ZONE_LABEL = "topology.kubernetes.io/zone"
-
 
 class NetworkNeeds(Struct, frozen=True, kw_only=True):
     """What a pool's network mode requires. `mode` is none, tcpx, tcpxo, rdma, falcon or dranet.
@@ -60,7 +58,7 @@ def network_labels(request: PoolRequest) -> dict[str, str]:
     needs = network_needs(request)
     if needs.mode == "dranet":
         return {catalog.labels().dra_driver: "true"}
-    return {ZONE_LABEL: request.zones[0]} if needs.rdma_subnetworks and request.zones else {}
+    return {"topology.kubernetes.io/zone": request.zones[0]} if needs.rdma_subnetworks and request.zones else {}
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------

@@ -44,9 +44,6 @@ class Placement(Struct, frozen=True, kw_only=True):
     atomic_nodes: int | None = None
 
 
-_HIGH_THROUGHPUT_POLICY = "workload_policy_high_throughput"
-
-
 def placement(request: PoolRequest) -> Placement:
     """Return the placement of each node pool of this pool.
 
@@ -78,7 +75,7 @@ def _compact_limit(machine: Machine) -> int | None:
 def _slice_placement(request: PoolRequest) -> Placement:
     assert request.shape is not None
     topology, hosts = request.shape.topology, request.shape.hosts
-    if request.machine.multi_host_placement != _HIGH_THROUGHPUT_POLICY:
+    if request.machine.multi_host_placement != "workload_policy_high_throughput":
         return Placement(type="COMPACT", tpu_topology=topology, one_zone=True, max_nodes=hosts, atomic_nodes=hosts)
     mode = PROVISION_ONLY if connects_slices(request) else None
     policy = WorkloadPolicyRequest(accelerator_topology=topology, topology_mode=mode)

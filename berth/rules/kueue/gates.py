@@ -17,8 +17,6 @@ from berth.rules.kueue.rule import FieldError, Rule
 from berth.versions import minor_of, parse_release
 from berth.versions.gates import Gates, span_of
 
-_DRA: Final = "KueueDRAIntegration"
-
 _GATE_GROUPS: Final = ("AllAlpha", "AllBeta")
 """Names of Kubernetes that set many gates together; with one of them, Berth does not check single gates."""
 
@@ -32,7 +30,7 @@ GATED_SETTINGS: Final[tuple[tuple[str, str, Callable[[ConfigurationPlan], bool]]
         f"integrations.frameworks: {bounds.SPARK_FRAMEWORK}",
         lambda p: bounds.SPARK_FRAMEWORK in p.frameworks,
     ),
-    (_DRA, "resources.deviceClassMappings", lambda plan: bool(plan.device_mappings)),
+    ("KueueDRAIntegration", "resources.deviceClassMappings", lambda plan: bool(plan.device_mappings)),
     ("MultiKueue", "multiKueue", lambda plan: plan.multikueue is not None),
     (
         "MultiKueueClusterProfile",

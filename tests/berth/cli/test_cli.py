@@ -22,7 +22,7 @@ from berth.cli import app
 from berth.cli import terminal as paint
 from berth.cli.arguments import EXIT_BLOCKED, EXIT_FAULTS, EXIT_OK
 from berth.cli.render import output
-from berth.cli.render.documents import yaml_document
+from berth.cli.render.output import yaml_document
 from berth.diagnostics import Problem, Severity
 from berth.document import Heading, ProblemList, Table
 from berth.document.text import problem_lines, render_text

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from berth.diff.fields import FieldChange
+from berth.diff.fields import FieldChange, format_change, format_on_one_line
 from berth.diff.text import describe_field
-from berth.diff.values import format_change, format_on_one_line
 
 
 def test_a_long_list_is_shown_to_its_last_entry() -> None:

@@ -15,7 +15,7 @@ from berth.jobs.kinds import kinds
 from berth.plan.configuration import OPERATORS
 from berth.planner.machines.dynamic_slicing import SLICE_CONTROLLER
 from berth.spec.fleet import OperatorName
-from berth.workloads.kinds import workload_kinds
+from berth.workloads.options import workload_kinds
 
 HERE = pathlib.Path(__file__).parent
 NEEDS = {name.lower(): row.operator for name, row in kinds().items() if row.operator}

@@ -30,7 +30,7 @@ READERS = {
     "berth/lint/around_pods/rollouts.py": "counts like the quota: the pods that a rollout adds",
     "berth/lint/placement.py": "advice: what keeps slices and placement groups together",
     "berth/lint/queue_policies.py": "mirrors the policies of the namespace",
-    "berth/lint/unqueued.py": "the tolerations that GKE adds to pods that use a ProvisioningRequest",
+    "berth/lint/likely_queue.py": "the tolerations that GKE adds to pods that use a ProvisioningRequest",
     "berth/simulator/occupancy.py": "equal pods are looked up once",
     "berth/simulator/scheduler/model.py": "jobs with equal facts are scheduled alike",
 }

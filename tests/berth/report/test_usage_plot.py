@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cli.usage import answer
-from berth.cli.usage.report_part import usage_view
+from berth.cli.usage.tables import usage_view
 from berth.document import Note
 from berth.evaluate import evaluate_stack
 from berth.report.page import render_page

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.simulate.outages import read_outages
+from berth.cli.simulate.answer import read_outages
 from berth.cli.simulate.output import WHY_UNFINISHED
 from berth.cli.test.expectations import check_losses
 from berth.diagnostics import Problems

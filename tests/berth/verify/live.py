@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from berth.backends.interface import backend_of
-from berth.cli.render.documents import yaml_document
 from berth.cli.render.nodes import simulated_nodes
+from berth.cli.render.output import yaml_document
 from berth.nodes import fleet_nodes
 from berth.verify import LiveObjects, Verification, read_live_objects, verify_cluster
 from berth.verify.answers import KINDS

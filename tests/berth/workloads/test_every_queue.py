@@ -30,8 +30,7 @@ from berth.simulator.fleet import build_simulated_fleet
 from berth.simulator.scheduler.model import RUNNING
 from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.scheduler.state import JobState
-from berth.workloads.kinds import workload_kinds
-from berth.workloads.options import KINDS
+from berth.workloads.options import KINDS, workload_kinds
 from tests.berth.manifests import test_crd_schemas as crds
 from tests.berth.workloads.made import answer, objects
 from tests.stack_files import GKE_STACKS, evaluation, fleet_values, plan

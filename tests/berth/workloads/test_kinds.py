@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from berth.spec.team_stack import WorkloadSpec
-from berth.workloads.kinds import workload_kinds
-from berth.workloads.options import KINDS
+from berth.workloads.options import KINDS, workload_kinds
 
 
 def test_the_schema_of_team_stacks_lists_the_kinds_of_the_table_in_its_order() -> None:

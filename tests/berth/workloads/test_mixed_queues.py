@@ -14,7 +14,7 @@ from berth.evaluate import Evaluation, evaluate_stack
 from berth.jobs.files import ManifestDocument
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
-from berth.workloads.kinds import workload_kinds
+from berth.workloads.options import workload_kinds
 from tests import hostile
 from tests.cel import Request, refusals
 from tests.stack_files import ROOT

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from berth.plan.configuration import OPERATORS
-from berth.workloads.kinds import workload_kinds
+from berth.workloads.options import workload_kinds
 from tests.berth.workloads.made import answer, objects
 from tests.problem_lines import line_without_code
 

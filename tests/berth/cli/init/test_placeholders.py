@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.init.example import load_example
-from berth.cli.init.options import VALUE
+from berth.cli.init.example import VALUE, load_example
 from berth.cli.init.stack_file import init_options
 from berth.evaluate import evaluate_stack
 from berth.loader.placeholders import placeholders

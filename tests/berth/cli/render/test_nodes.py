@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from berth.cli.render.documents import yaml_document
 from berth.cli.render.nodes import simulated_nodes
+from berth.cli.render.output import yaml_document
 from berth.evaluate import evaluate_stack
 from berth.nodes.model import ZONE
 from tests.stack_files import GOLDEN, assert_golden, every_stack, plan

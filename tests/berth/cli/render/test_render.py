@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.cli.render.documents import yaml_document
+from berth.cli.render.output import yaml_document
 from berth.manifests.fleet import all_manifests
 from tests import stack_files
 

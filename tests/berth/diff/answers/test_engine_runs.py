@@ -15,7 +15,7 @@ from berth.backends.interface import backend_of
 from berth.diff.guard.agreement import disagreements
 from berth.diff.guard.preview import Answer, find_losses
 from berth.diff.guard.preview_file import parse_preview
-from berth.diff.guard.preview_rules import PreviewRules
+from berth.diff.guard.preview_steps import PreviewRules
 from berth.evaluate import evaluate_stack
 from tests.stack_files import ROOT
 
