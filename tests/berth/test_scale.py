@@ -49,8 +49,8 @@ def test_the_generated_fleet_matches_its_parameters(managed: FleetPlan) -> None:
 
 
 @pytest.mark.parametrize("stack", ["dev", "multikueue"])
-def test_the_planner_and_the_validation_build_one_quota_tree_each(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two for a fleet, and two for each of its workers, however many queues and checks ask."""
+def test_the_planner_and_the_validation_share_one_quota_tree(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for a fleet, and one for each of its workers, however many queues and checks ask."""
     grown: list[QuotaTree] = []
     grow = QuotaTree.__init__
 
@@ -61,7 +61,7 @@ def test_the_planner_and_the_validation_build_one_quota_tree_each(stack: str, mo
     monkeypatch.setattr(QuotaTree, "__init__", counted)
     plan = evaluate_stack(str(stack_files.GKE_STACKS[stack]), stack_files.ROOT).fleet_plan
     assert plan is not None
-    assert len(grown) == 2 * (1 + len(plan.workers))
+    assert len(grown) == 1 + len(plan.workers)
 
 
 def test_shared_parts_of_objects_are_written_once(managed: FleetPlan, monkeypatch: pytest.MonkeyPatch) -> None:

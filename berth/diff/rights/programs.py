@@ -109,7 +109,7 @@ def programs_of_objects(cluster: ClusterObjects, prefix: str) -> Iterator[RightC
         owner = f"{prefix}{key[0]} {key[2]} of {key[1]}"
         if not old or not new:
             containers = [each for kind in ("initContainers", "containers") for each in (new or old).get(kind) or ()]
-            images = ", ".join(str(each["image"]) for each in containers if "image" in each)
+            images = ", ".join(str(each["image"]) for each in containers)
             what, sides = (ChangeKind.ADDED, (None, images)) if new else (ChangeKind.REMOVED, (images, None))
             yield RightChange(owner, PROGRAM, what, *sides)
             continue

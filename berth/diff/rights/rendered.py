@@ -133,8 +133,8 @@ def _checked(manifest: Manifest) -> set[str]:
     checked = {
         f"{resource}.{group}".rstrip(".")
         for rule in cast("Sequence[Mapping[str, Sequence[str]]]", matched.get("resourceRules") or ())
-        for group in rule.get("apiGroups") or ("",)
-        for resource in rule.get("resources") or ()
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
     }
     actions = set(cast("Sequence[str]", spec.get("validationActions") or ()))
     actions |= {"Warn", "Audit"} if "Deny" in actions else set()  # what refuses is no weaker than what only says so
@@ -249,7 +249,7 @@ def _of_namespace(manifest: Manifest, owner: str) -> Iterator[Permission]:
 def _of_network_policy(manifest: Manifest, owner: str) -> Iterator[Permission]:
     spec = cast("Mapping[str, Any]", manifest["spec"])
     for way, peers in (("egress", "to"), ("ingress", "from")):
-        for rule in cast("Sequence[Mapping[str, Any]]", spec.get(way) or ()):
+        for rule in cast("Sequence[Mapping[str, Any]]", spec[way]):
             ports = sorted({str(port.get("port")) for port in rule.get("ports") or ()})
             suffix = f" (ports {', '.join(ports)})" if ports else ""
             for peer in cast("Sequence[Mapping[str, Any]]", rule.get(peers) or ({},)):

@@ -146,7 +146,7 @@ class QuotaTree:
         return {flavor: ceiling_of_nodes(nodes_by_flavor[flavor]) for flavor in sorted(nodes_by_flavor)}
 
 
-_recent: Final = deque[tuple[object, object, Mapping[str, str], QuotaTree]](maxlen=4)
+_recent: Final = deque[tuple[object, object, Mapping[str, str], QuotaTree]](maxlen=16)
 """The last trees with what they were built from: the planner, the checks and a diff need that of one plan."""
 
 

@@ -48,7 +48,6 @@ class SchedulingCycle:
         self.preempted: dict[int, SimulatedWorkload] = {}
         self.blocked_entries: list[Entry] = []
         self.journal: list[tuple[QuotaState, int]] = []
-        self.preemptor_changed = False
 
     def run(self) -> CycleResult:
         """Run the cycle."""
@@ -67,15 +66,10 @@ class SchedulingCycle:
             self.on_admit(entry)
         for entry in entries:
             self._requeue(entry)
-        if self.preemptor_changed or any(entry.search_start != search_start(entry.workload) for entry in entries):
-            # All that changes in a cycle without progress.
+        if any(entry.search_start != search_start(entry.workload) for entry in entries):
+            # All that changes in a cycle without progress: a head that waits for its victims stays the head.
             self.result.search_state = tuple(
-                (
-                    entry.workload.arrival_order,
-                    entry.workload.queue_state.preemptor is entry.workload,
-                    search_start(entry.workload),
-                )
-                for entry in entries
+                (entry.workload.arrival_order, search_start(entry.workload)) for entry in entries
             )
         return self.result
 
@@ -140,10 +134,6 @@ class SchedulingCycle:
                 self.blocked_entries.append(entry)
         else:
             self._reserve_for_blocked()
-            if entry.assignment.outcome == AssignmentOutcome.DEFERRED:
-                self._wait_for_victims(entry)
-                self._reserve(entry.assignment.usage)
-                return
             shortages = self._shortages(entry)
             if shortages and not any(stock.counts_quota for stock in shortages):
                 self._reassign(entry, [])  # earlier heads of the cycle took the nodes, and it may get others
@@ -163,13 +153,8 @@ class SchedulingCycle:
             self.preempted[victim.workload.arrival_order] = victim.workload
             if not victim.workload.is_evicted:
                 self.result.preempted.append((victim, entry.workload))
-        self._wait_for_victims(entry)
-
-    def _wait_for_victims(self, entry: Entry) -> None:
-        workload = entry.workload
-        self.preemptor_changed = self.preemptor_changed or workload.queue_state.preemptor is not workload
         entry.stays_pending = True
-        workload.search_progress, workload.queue_state.preemptor = None, workload
+        entry.workload.search_progress, entry.workload.queue_state.preemptor = None, entry.workload
 
     def _reserve_for_blocked(self) -> None:
         """Reserve quota for heads that cannot preempt; skipped if no other head could use it."""

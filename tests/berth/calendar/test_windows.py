@@ -19,8 +19,11 @@ from berth.evaluate import Evaluation, evaluate_values
 from berth.manifests import kueue
 from berth.overview.calendar import calendar_as_json, calendar_blocks
 from berth.plan.capacity import GuaranteeWindow, TimedGuarantee
+from berth.plan.fleet import FleetPlan
 from berth.verify.answers import LiveObjects
 from berth.verify.objects import live_differences
+from tests.small_fleets import REMOVED, fleet_with
+from tests.small_fleets import plan as plan_of
 
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 BERLIN = "Europe/Berlin"
@@ -296,3 +299,16 @@ def test_a_diff_says_in_words_what_becomes_of_a_window(
     loses = new is None or amounts[1] < amounts[0] or (old is not None and (new[0] > old[0] or new[1] < old[1]))
     assert change.takes == loses
     assert compare_fleets(after, after).is_empty
+
+
+def test_windows_that_change_are_listed_by_holder() -> None:
+    def eight_queues(windows: list[dict[str, object]]) -> FleetPlan:
+        flavors = [{"pool": "l4", "guaranteed": 1, "windows": windows}]
+        queues = {f"q{number}": {"flavors": flavors} for number in (5, 2, 8, 1, 7, 3, 6, 4)}
+        changes = {"teams.vision.queues": queues, "teams.speech.queues.serve": REMOVED}
+        return plan_of(fleet_with(changes))
+
+    window: dict[str, object] = {"from": "2026-12-05", "until": "2026-12-07", "guaranteed": 0}
+    changes = compare_fleets(eight_queues([]), eight_queues([window]))
+    holders = [each.holder for each in changes.entitlements.calendar]
+    assert holders == [f"vision/q{number}" for number in range(1, 9)]

@@ -11,7 +11,7 @@ from berth.diff.headline import headline
 from berth.diff.rights.changes import Rank
 from tests.berth.diff.edits.judged import plans
 from tests.berth.diff.edits.sound_edits import before
-from tests.small_fleets import fleet_with
+from tests.small_fleets import fleet_of_pools, fleet_with, plan
 
 _PAYMENTS: Final = {"name": "payments", "existing": True}
 _ACCOUNT: Final = "spot-nodes@acme-ml-dev.iam.gserviceaccount.com"
@@ -119,6 +119,18 @@ def test_an_existing_namespace_says_what_the_people_of_a_team_may_do_there() -> 
 )
 def test_what_gives_nothing_is_no_right(stack: str, edits: dict[str, Any]) -> None:
     assert changed(stack, edits).rights == ()
+
+
+def test_images_of_a_new_program_and_of_one_that_goes_are_listed() -> None:
+    pool = {"machineType": "a3-megagpu-8g", "nodes": 2, "zone": "us-central1-a"}
+    plain = plan(fleet_of_pools({"mega": pool}))
+    with_plugin = plan(fleet_of_pools({"mega": {**pool, "networking": "gpudirect"}}))
+    owner = "DaemonSet nccl-tcpxo-installer of kube-system"
+    for both, what in (((plain, with_plugin), "added"), ((with_plugin, plain), "removed")):
+        (right,) = [each for each in compare(*both).rights if each.owner == owner]
+        names = [image.partition(":")[0] for image in (right.after or right.before or "").split(", ")]
+        assert (right.what, names[0], names[2]) == (what, "ubuntu", "gke.gcr.io/pause")
+        assert "nccl-plugin" in names[1]
 
 
 def test_rights_are_listed_by_what_they_give() -> None:

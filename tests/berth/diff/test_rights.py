@@ -64,6 +64,16 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
             {"teams.vision.identity": {"buckets": {"data": "roles/storage.admin"}}},
             ["team vision: bucket data roles/storage.objectViewer → data roles/storage.admin, widened"],
         ),
+        (
+            {"teams.vision.identity": {"buckets": {"data": "roles/storage.objectAdmin"}}},
+            {"teams.vision.identity": {"buckets": {"data": "roles/storage.objectUser"}}},
+            ["team vision: bucket data roles/storage.objectAdmin → data roles/storage.objectUser, narrowed"],
+        ),
+        (
+            {"teams.vision.identity": {"buckets": {"data": "roles/storage.objectAdmin"}}},
+            {"teams.vision.identity": {"buckets": {"data": "roles/storage.legacyBucketReader"}}},
+            ["team vision: bucket data roles/storage.objectAdmin → data roles/storage.legacyBucketReader, changed"],
+        ),
         ({}, {"teams.vision.networkPolicy": {"enabled": False}}, ["team vision: network closed → open, widened"]),
         (
             {"teams.vision.podSecurity": "restricted"},
