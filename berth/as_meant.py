@@ -7,19 +7,24 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from msgspec import Struct
+from msgspec.json import decode
 from msgspec.structs import replace
 
-from berth.diagnostics import FieldPath, Problem, Severity
+from berth.diagnostics import FieldPath, Problem, Severity, format_value
 from berth.names import to_camel
 from berth.spec.parse import SPLITTABLE_SECTIONS
 
 _MEANT: Final = re.compile(r"unknown (?:key '.*'|argument); (?:did you mean|remove the '.' before) '(?P<key>[^']+)'")
 """A fault that names the key which was meant."""
+_SAME_VALUE: Final = re.compile(r"unknown key '.*'; write (?P<key>\w+): (?P<value>\S+)")
+"""A fault that names the key of another tool's; it was meant if the value is the same."""
 _MEANS_NOTHING: Final = re.compile(
     r"unknown (?:key '.*'|argument); (?:write one of |the nearest of |it is a key of [^:]+: move |\S+ lists )"
 )
 """A fault of a key that changes nothing in its entry, whatever was meant."""
 
+_QUOTES: Final = re.compile(r"(?:write (?P<plain>\S+?),? without quotes|quote it: (?P<quoted>\".*\"))")
+"""A fault of a value that is right but for its quotes."""
 _DECISIVE: Final = frozenset(
     {"autoProvisioned", "capacity", "existing", "integrations", "kind", "location", "machineType", "medium", "mode"}
     | {"namespace", "namespaces", "networking", "region", "zone", "zones"}
@@ -58,6 +63,7 @@ class AsMeant(Struct, frozen=True):
             if each.severity == Severity.FAULT
             and (self.entries is None or _entry(each.path) in self.entries)
             and not (each.path in self.renamed and each.code in ("bad-type", "bad-value"))
+            and each.path not in self.corrected
             and not any(_overlap(each.path, path) for path in self.omitted)
             and not (named and named.search(each.message))
         )
@@ -71,12 +77,14 @@ def as_meant(fleet: object, problems: Iterable[Problem], *, by_entry: bool = Fal
     """
     renamed, omitted, entries, corrected = dict[FieldPath, str](), set[FieldPath](), set[FieldPath](), set[FieldPath]()
     for problem in problems:
-        if problem.severity != Severity.FAULT or (change := _change(problem)) is None:
+        if problem.severity != Severity.FAULT or (change := _change(problem, fleet)) is None:
             continue
-        path, key = change
+        path, key, value = change
+        if key is not None and _value_at(fleet, (*path[:-1], key)) is not None:
+            key = None
         if problem.code != "unknown-key" and path == _entry(path) and by_entry:
             continue
-        changed = _with_key(fleet, path, key)
+        changed = _with_key(fleet, path, key, value)
         if changed is None:
             continue
         fleet = changed
@@ -84,7 +92,7 @@ def as_meant(fleet: object, problems: Iterable[Problem], *, by_entry: bool = Fal
         entries |= {_entry(path), _entry(path if key is None else (*path[:-1], key))}
         if key is not None:
             renamed[*path[:-1], key] = str(path[-1])
-        elif problem.code != "unknown-key":
+        elif problem.code != "unknown-key" and value is None:
             omitted.add(path)
     return AsMeant(
         cast("Mapping[str, Any]", fleet),
@@ -95,22 +103,27 @@ def as_meant(fleet: object, problems: Iterable[Problem], *, by_entry: bool = Fal
     )
 
 
-def _change(problem: Problem) -> tuple[FieldPath, str | None] | None:
-    """Return the path of the key that a fault is about, and how it was meant; None if what was meant is open.
+def _change(problem: Problem, fleet: object) -> tuple[FieldPath, str | None, object] | None:
+    """Return the path of the key that a fault is about, the key that was meant, and its value; None if that is open.
 
-    Of an item of a list it is the key of the list.
+    A key or value that is left out is None. Of an item of a list it is the key of the list.
     """
     path = problem.path
     if problem.code == "unknown-key":
         meant = _MEANT.match(problem.message)
+        same = _SAME_VALUE.fullmatch(problem.message)
+        if same and same["value"] == format_value(_value_at(fleet, path)):
+            meant = same
         if meant is None and not _MEANS_NOTHING.match(problem.message):
             return None
-        return path, to_camel(meant["key"]) if meant else None
+        return path, to_camel(meant["key"]) if meant else None, None
+    if (quotes := _QUOTES.search(problem.message)) and isinstance(path[-1], str):
+        return path, None, decode(quotes["plain"] or quotes["quoted"])
     if not _DECISIVE.isdisjoint(path) or not _OF_ENTRIES.isdisjoint(path[2:][-2:]):
         return None
     while path and isinstance(path[-1], int):
         path = path[:-1]
-    return (path, None) if path else None
+    return (path, None, None) if path else None
 
 
 def _entry(path: FieldPath) -> FieldPath:
@@ -124,21 +137,35 @@ def _overlap(path: FieldPath, other: FieldPath) -> bool:
     return path == other or (path[:shorter] == other[:shorter] and len(path) > len(_entry(path)))
 
 
-def _with_key(value: object, path: FieldPath, key: str | None) -> Any:
-    """Return a value whose key at `path` has the name `key`, or is left out where it is None or there already.
+def _value_at(fleet: object, path: FieldPath) -> object:
+    """Return the value at a path; None if there is none."""
+    for step in path:
+        if isinstance(fleet, Mapping):
+            fleet = cast("Mapping[object, object]", fleet).get(step)
+        elif isinstance(fleet, list) and isinstance(step, int):
+            fleet = cast("list[object]", fleet)[step]
+        else:
+            return None
+    return fleet
+
+
+def _with_key(fleet: object, path: FieldPath, key: str | None, value: object) -> Any:
+    """Return a fleet whose key at `path` is called `key`, or has the `value`; where both are None it is left out.
 
     None if the path is not that of a key.
     """
     step, rest = path[0], path[1:]
-    if isinstance(value, Mapping) and step in value:
-        entries = cast("Mapping[object, object]", value)
+    if isinstance(fleet, Mapping) and step in fleet:
+        entries = cast("Mapping[object, object]", fleet)
         if rest:
-            inner = _with_key(entries[step], rest, key)
+            inner = _with_key(entries[step], rest, key, value)
             return None if inner is None else {**entries, step: inner}
-        renamed = {} if key is None or key in entries else {key: entries[step]}
+        if value is not None:
+            return {**entries, step: value}
+        renamed = {} if key is None else {key: entries[step]}
         return {**{name: each for name, each in entries.items() if name != step}, **renamed}
-    if isinstance(value, list) and isinstance(step, int) and rest:
-        items = cast("list[object]", value)
-        inner = _with_key(items[step], rest, key)
+    if isinstance(fleet, list) and isinstance(step, int) and rest:
+        items = cast("list[object]", fleet)
+        inner = _with_key(items[step], rest, key, value)
         return None if inner is None else [*items[:step], inner, *items[step + 1 :]]
     return None

@@ -52,7 +52,8 @@ class PlanningContext(Struct):
         if name in entries:
             return entries[name]
         if not self.is_set_aside(section, name):
-            hint = did_you_mean(name.rpartition("/")[2], entries) or _known_names(section, entries)
+            others = sorted(name for of, name in self.set_aside if of == section and name not in ("", "*"))
+            hint = did_you_mean(name.rpartition("/")[2], [*entries, *others]) or _known_names(section, entries)
             self.problems.fault("unknown-reference", path, f"no {_SINGULAR[section]} '{format_value(name)}'{hint}")
         return None
 

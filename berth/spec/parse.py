@@ -126,7 +126,8 @@ def _independent_errors(
     reported_paths = {problem.path for problem in reader_problems}
     hidden_paths = {problem.path for problem in reader_problems if problem.code in _HIDING_CODES}
     intended_paths = {_intended_path(model, error["loc"]) for error in errors if error["type"] == "extra_forbidden"}
-    if any(error["loc"] == ("cluster",) for error in errors):  # an existing cluster needs neither project nor region
+    # An existing cluster needs neither project nor region.
+    if {("cluster",), ("cluster", "existing")} & {*intended_paths, *(error["loc"] for error in errors)}:
         intended_paths |= {(key,) for key in model.placeholders}
     return [
         error

@@ -24,7 +24,7 @@ from berth.document.text import render_text
 from berth.evaluate import Evaluation, evaluate_config
 from berth.overview.fleet import fleet_document
 from berth.quota.required import required_quotas
-from tests.small_fleets import fleet_with
+from tests.small_fleets import REMOVED, fleet_with
 from tests.stack_files import ACK_STACKS, ALL_STACKS, GKE_STACKS, ROOT, TEAM_STACKS
 
 MACHINES: Final = (
@@ -47,6 +47,10 @@ ACCELERATORS: Final = (*catalog.attachable_gpus().gpus, *sorted({m.accelerator f
 RUN: Final = {"maxRunDuration": "1d"}
 CAPACITIES: Final = ("on-demand", "spot", {"flexStart": RUN}, {"queued": RUN}, "any-reservation")
 
+QUEUES: Final = {"urgent": {"flavors": [{"pool": "l4", "guaranteed": 4}]}}
+BASE: Final = fleet_with({"teams": {"vision": {"queues": QUEUES}}, "cohorts": REMOVED, "pools.v5e": REMOVED})
+"""One pool and one queue beside the machine in question: thousands of such fleets are planned."""
+
 
 def fleets(machine: str) -> Iterator[dict[str, Any]]:
     """Small fleets that name a machine type in each place that a stack file has for one."""
@@ -58,21 +62,21 @@ def fleets(machine: str) -> Iterator[dict[str, Any]]:
         held = {"machineType": machine, "zone": "us-central1-a", **accelerator}
         size = shapes[1] if is_tpu else {"nodes": 2}
         reserved = {**held, **size, "flavor": "new", "capacity": {"reservation": "held"}}
-        yield fleet_with({"reservations.held": {**held, "count": 2}, "pools.new": reserved})
+        yield fleet_with({"reservations.held": {**held, "count": 2}, "pools.new": reserved}, base=BASE)
         # A machine that takes no GPU by choice refuses it, whatever its size and capacity are.
         takes = not accelerator or machine in catalog.attachable_gpus().hosts
         for shape, capacity in product(shapes, CAPACITIES) if takes else [(shapes[int(is_tpu)], CAPACITIES[0])]:
             pool = {"machineType": machine, **shape, **accelerator, "flavor": "new"}
-            yield fleet_with({"pools.new": {**pool, "zone": "us-central1-a", "capacity": capacity}})
+            yield fleet_with({"pools.new": {**pool, "zone": "us-central1-a", "capacity": capacity}}, base=BASE)
             accepted = {**pool, "zone": "us-central1-a", "acceptZone": True, "capacity": capacity}
-            yield fleet_with({"pools.new": accepted})
-            yield fleet_with({"pools.new": {**pool, "capacity": capacity, "autoProvisioned": True}})
+            yield fleet_with({"pools.new": accepted}, base=BASE)
+            yield fleet_with({"pools.new": {**pool, "capacity": capacity, "autoProvisioned": True}}, base=BASE)
             rule = {"machineType": machine, "capacity": capacity, **accelerator}
             if is_tpu:
                 rule["topology"] = topology
             classes = {"computeClasses": {"any": {"priorities": [rule]}}}
-            yield fleet_with({**classes, "pools.new": {**pool, "computeClass": "any"}})
-    yield fleet_with({"cluster.systemPool": {"machineType": machine}})
+            yield fleet_with({**classes, "pools.new": {**pool, "computeClass": "any"}}, base=BASE)
+    yield fleet_with({"cluster.systemPool": {"machineType": machine}}, base=BASE)
 
 
 def answer(evaluation: Evaluation) -> bool:
@@ -107,8 +111,8 @@ def test_a_gpu_is_planned_priced_and_counted_or_is_a_fault(accelerator: str) -> 
             gpus = {"type": accelerator, "count": count}
             pool = {"machineType": machine, "accelerator": gpus, "nodes": {"max": 2}, "zone": "us-central1-a"}
             classes = {"computeClasses": {"any": {"priorities": [{"machineType": machine, "accelerator": gpus}]}}}
-            answer(evaluate_config("test", fleet_with({"pools.l4": pool}), ROOT))
-            answer(evaluate_config("test", fleet_with({**classes, "pools.l4": {**pool, "computeClass": "any"}}), ROOT))
+            for changes in ({"pools.l4": pool}, {**classes, "pools.l4": {**pool, "computeClass": "any"}}):
+                answer(evaluate_config("test", fleet_with(changes, base=BASE), ROOT))
 
 
 # --- other words in the place of every text of every example ----------------------------------------------------------

@@ -9,7 +9,7 @@ from berth.cost.fleet import FleetCost
 from berth.evaluate import Evaluation
 from berth.manifests.quantities import quantity
 from berth.overview.calendar import calendar_as_json
-from berth.overview.fleet import priority_machine, provisioning_model
+from berth.overview.fleet import most_borrowed, priority_machine, provisioning_model, spot_part
 from berth.overview.forms import form_ceilings
 from berth.plan.capacity import CapacityBufferPlan, HeldPlan
 from berth.plan.compute_classes import ComputeClassPlan
@@ -31,7 +31,7 @@ def fleet_plan_as_json(evaluation: Evaluation, cost: FleetCost | None = None) ->
         "clusters": [_cluster(p) for p in clusters],
         "reservations": [_reservation(each) for each in plan.held] if plan else [],
         "pools": [_pool(p) for p in plan.pools] if plan else [],
-        "flavors": [_flavor(f) for f in plan.flavors] if plan else [],
+        "flavors": _flavors(plan) if plan else [],
         "cohorts": _cohorts(plan) if plan else [],
         "computeClasses": [_compute_class(c) for p in clusters for c in p.compute_classes],
         "clusterQueues": _cluster_queues(plan) if plan else [],
@@ -94,12 +94,19 @@ def bounds_as_json(interval: Bounds) -> dict[str, int]:
     return {"min": interval.min, "max": interval.max}
 
 
-def _flavor(flavor: FlavorPlan) -> dict[str, Any]:
+def _flavors(plan: FleetPlan) -> list[dict[str, Any]]:
+    borrowed = most_borrowed(plan)
+    return [_flavor(plan, each, borrowed.get(each.name, 0)) for each in plan.flavors]
+
+
+def _flavor(plan: FleetPlan, flavor: FlavorPlan, may_borrow: int) -> dict[str, Any]:
     return {
         "name": flavor.name,
         "resource": flavor.resource,
         "capacity": bounds_as_json(flavor.capacity),
         "guaranteed": flavor.promised,
+        "guaranteedSpot": spot_part(plan, flavor.name, flavor.promised),
+        "mayBorrow": may_borrow,
         "pods": flavor.pods,
         "unit": flavor.unit,
         "spare": flavor.spare,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -49,6 +49,28 @@ def _is_chosen(file: Path, path: str) -> bool:
 def _faults(file: Path, path: str, wrong: Any) -> list[str]:
     stack = file.stem.removeprefix("Pulumi.")
     return [each.line() for each in evaluate_config(stack, fleet_with({path: wrong}, base=_fleet(file)), ROOT).faults]
+
+
+def _misspelt(fleet: Any, path: Sequence[str]) -> Any:
+    """The fleet with the last but one letter of a key left out."""
+    step, *rest = path
+    if rest and isinstance(fleet, list):
+        return [_misspelt(each, rest) if index == int(step) else each for index, each in enumerate(fleet)]
+    if rest:
+        return {key: _misspelt(each, rest) if key == step else each for key, each in fleet.items()}
+    return {key[:-2] + key[-1] if key == step else key: each for key, each in fleet.items()}
+
+
+def test_a_misspelt_key_is_one_fault() -> None:
+    found = dict[tuple[str, str], list[str]]()
+    for file, path, _ in (each for each in _mistakes() if _is_chosen(*each[:2])):
+        *above, key = path.split(".")
+        if len(key) > 4 and not key.isdigit():
+            stack = evaluate_config(file.stem.removeprefix("Pulumi."), _misspelt(_fleet(file), [*above, key]), ROOT)
+            if any(each.code == "unknown-key" for each in stack.faults):  # or else it is a name
+                found[file.name, path] = [each.line() for each in stack.faults]
+    assert {where: faults for where, faults in found.items() if len(faults) > 1} == {}
+    assert len(found) > 600 / _EVERY
 
 
 def test_a_value_of_a_wrong_type_is_one_fault() -> None:

@@ -12,8 +12,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from berth.cli.plan.fleet import fleet_plan_as_json
+from berth.document import Table
 from berth.evaluate import evaluate_stack
-from tests.stack_files import GKE_STACKS, ROOT, every_stack, plan_json
+from berth.overview.fleet import fleet_document
+from tests.stack_files import GKE_STACKS, ROOT, evaluation, every_stack, plan_json
 
 PAGE = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
 
@@ -66,7 +68,8 @@ SHAPE = record(
     ),
     flavors=listed(
         record(
-            name=TEXT, resource=TEXT, capacity=BOUNDS, guaranteed=INT, pods=LIMIT, unit=INT, spare=INT,
+            name=TEXT, resource=TEXT, capacity=BOUNDS, guaranteed=INT, guaranteedSpot=INT,
+            mayBorrow=INT, pods=LIMIT, unit=INT, spare=INT,
             oversubscription={"type": "number"}, nodeLabels=TEXTS,
             pools=listed(TEXT), topologyName=TEXT_OR_NULL,
         )
@@ -232,6 +235,19 @@ def test_promised_of_a_flavor_is_the_sum_of_guarantees(stack: str) -> None:
             for holder in (*document["clusterQueues"], *document["cohorts"])
         ]
         assert flavor["guaranteed"] == sum(nominal) <= flavor["capacity"]["max"] * flavor["oversubscription"]
+
+
+@every_stack
+def test_the_table_of_capacity_says_what_the_json_says(stack: str) -> None:
+    table = next(
+        each for each in fleet_document(evaluation(stack), None) if isinstance(each, Table) and each.title == "Capacity"
+    )
+    flavors = plan_json(stack)["flavors"]
+    for (name, _, guaranteed, _, borrowed, pods, _), flavor in zip(table.rows, flavors, strict=True):
+        amount, spot = flavor["guaranteed"], flavor["guaranteedSpot"]
+        said = f", {'all' if spot == amount else f'of them {spot}'} spot" if spot else ""
+        assert (name, guaranteed, borrowed) == (flavor["name"], f"{amount}{said}", str(flavor["mayBorrow"] or "–"))
+        assert pods == ("–" if flavor["pods"] is None else f"{flavor['pods']:,}")
 
 
 @every_stack
