@@ -18,6 +18,7 @@ from berth.evaluate import evaluate_values
 from berth.google.cluster import cluster as google_cluster
 from berth.google.monitoring import alert_policy, dashboard
 from berth.google.node_pool import node_pool
+from berth.manifests.monitoring import monitoring_manifests
 from berth.plan.gke import ClusterPlan
 from berth.registration import provider_inputs
 from components.arguments.base import ComponentArguments
@@ -39,6 +40,7 @@ from components.kueue.controllers import Controllers
 from components.kueue.flavors import Flavors
 from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
+from components.monitoring.collection import Collection
 from components.monitoring.views import Views
 from components.tenancy.team import Team
 from tests.engine import UNKNOWN
@@ -670,6 +672,27 @@ def test_views_are_those_of_a_fleet_and_notify_channels_that_are_outputs(preview
 def test_a_mistake_hides_no_other_one(arguments: Mapping[str, Any], lines: Sequence[str]) -> None:
     found = refused(lambda opts: NodePool("mine", NodePoolArgs(**arguments), opts=opts))[1:]
     assert [each[: len(line)] for each, line in zip(found, lines, strict=True)] == lines
+
+
+def test_the_arguments_of_views_collect_what_a_fleet_collects() -> None:
+    def build(opts: pulumi.ResourceOptions) -> None:
+        del opts
+        reached = kubernetes.Provider("kubernetes", kubeconfig="{}")
+        Collection("mine", ViewsArgs(**VIEWS), opts=pulumi.ResourceOptions(provider=reached))
+
+    written = dict(ViewsArgs(**VIEWS).given("mine").plain)
+    watched = {key: written.pop(key) for key in ("alerts", "prices")}
+    fleet = {**written, "region": "us-central1", "cluster": {"name": written.pop("cluster")}, "monitoring": watched}
+    plan = evaluate_values("lab", fleet).fleet_plan
+    assert plan is not None
+    assert plan.monitoring is not None
+    made = [each.inputs for each in registered(build).resources if each.type.startswith("kubernetes:")]
+    expected = list(monitoring_manifests(plan.monitoring, "lab"))
+    assert {(each["kind"], each["metadata"]["name"]) for each in made} == {
+        (each["kind"], each["metadata"]["name"]) for each in expected
+    }
+    rules = [each["spec"] for each in made if each["kind"] == "ClusterRules"]
+    assert rules == [each["spec"] for each in expected if each["kind"] == "ClusterRules"] != []
 
 
 def test_views_are_refused_with_every_fault() -> None:
