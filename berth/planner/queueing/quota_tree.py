@@ -120,7 +120,7 @@ class QuotaTree:
     @staticmethod
     def from_plan(plan: QueueingPlan) -> QuotaTree:
         """Return the tree of a finished plan."""
-        return quota_tree(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
+        return quota_tree_of(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
 
     def _cohort_node(
         self, cohort: str | None, flavor: str, lending_limits: list[tuple[QuotaNode, int | None]]
@@ -161,7 +161,7 @@ _recent: Final = deque[tuple[object, object, Mapping[str, str], QuotaTree]](maxl
 """The last trees with what they were built from: the planner, the checks and a diff need that of one plan."""
 
 
-def quota_tree(
+def quota_tree_of(
     queues: tuple[ClusterQueuePlan, ...], cohorts: tuple[CohortPlan, ...], resource_of: Mapping[str, str]
 ) -> QuotaTree:
     """Build the tree of a plan's queues and cohorts, or return it if these very tuples were among the last."""
