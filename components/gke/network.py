@@ -31,6 +31,7 @@ class Network(pulumi.ComponentResource):
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        args = NetworkArgs.of(args, name)
         super().__init__("berth:gke:Network", name, None, opts)
         plan = args if isinstance(args, NetworkPlan) else self._planned(name, args)
         vpc_made = vpc(plan)

@@ -46,6 +46,7 @@ class NodePool(pulumi.ComponentResource):
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        args = NodePoolArgs.of(args, name)
         super().__init__("berth:gke:NodePool", name, None, opts)
         pools: Mapping[str, NodePoolPlan] = {"pool": args} if isinstance(args, NodePoolPlan) else {}
         in_project: Mapping[str, Any] = {}

@@ -33,6 +33,7 @@ class Reservation(pulumi.ComponentResource):
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        args = ReservationArgs.of(args, name)
         super().__init__("berth:gke:Reservation", name, None, opts)
         in_project: Mapping[str, Any] = {}
         if isinstance(args, ReservationArgs):

@@ -46,6 +46,7 @@ class Controllers(pulumi.ComponentResource):
         serving: Sequence[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        args = ControllersArgs.of(args, name)
         super().__init__("berth:kueue:Controllers", name, None, opts)
         if isinstance(args, ControllersArgs):
             given = args.given(name)

@@ -38,6 +38,7 @@ class Flavors(pulumi.ComponentResource):
         kueue: str | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        args = FlavorsArgs.of(args, name)
         super().__init__("berth:kueue:Flavors", name, None, opts)
         self.objects = {}
         self.checks: Mapping[str, KubernetesObject] = {}

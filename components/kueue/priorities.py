@@ -30,6 +30,7 @@ class Priorities(pulumi.ComponentResource):
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        args = PrioritiesArgs.of(args, name)
         super().__init__("berth:kueue:Priorities", name, None, opts)
         if isinstance(args, PrioritiesArgs):
             given = args.given(name)

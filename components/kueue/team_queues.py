@@ -40,6 +40,7 @@ class TeamQueues(pulumi.ComponentResource):
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        args = TeamQueuesArgs.of(args, name)
         super().__init__("berth:kueue:TeamQueues", name, None, opts)
         plan = self._planned(name, args) if isinstance(args, TeamQueuesArgs) else args
         self._cluster, self._namespaces = cluster, namespaces or {}

@@ -32,6 +32,7 @@ class Collection(pulumi.ComponentResource):
         served_by: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        args = ViewsArgs.of(args, name)
         super().__init__("berth:monitoring:Collection", name, None, opts)
         plan: MonitoringPlan | None
         if isinstance(args, ViewsArgs):

@@ -33,6 +33,7 @@ class Views(pulumi.ComponentResource):
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        args = ViewsArgs.of(args, name)
         super().__init__("berth:monitoring:Views", name, None, opts)
         plan: BackendPlan | None
         if isinstance(args, ViewsArgs):

@@ -39,6 +39,7 @@ class Team(pulumi.ComponentResource):
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        args = TeamArgs.of(args, name)
         super().__init__("berth:tenancy:Team", name, None, opts)
         self._cluster = cluster
         if isinstance(args, TeamArgs):
