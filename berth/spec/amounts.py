@@ -226,8 +226,7 @@ def _bad_amount(value: Any, resource: str, smallest: str, forms: str) -> str:
 def _parse_memory(value: Any) -> int:
     match = _MEMORY.fullmatch(value) if isinstance(value, str) else None
     if not match or not int(match[1]):
-        message = _bad_amount(value, "memory", "1Mi", "write it with its unit, as in 20Gi")
-        raise validation_fault("bad-amount", message)
+        raise validation_fault("bad-amount", _bad_amount(value, "memory", "1Mi", "write it with its unit, as in 20Gi"))
     return int(match[1]) * _BINARY[match[2] or ""]
 
 

@@ -9,8 +9,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from berth import catalog
-from berth.google.node_pool import node_pool
-from berth.google.workload_policy import workload_policy
+from berth.google.node_pool import node_pool, workload_policy
 from berth.parts.node_pool import NodePoolPart, plan_node_pool
 from berth.plan.gke import NodePoolPlan
 

@@ -8,8 +8,7 @@ from typing import Any
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.google.future_reservation import future_reservation
-from berth.google.reservation import reservation
+from berth.google.reservation import future_reservation, reservation
 from berth.parts.reservation import ReservationPart, plan_reservation
 from berth.plan.gke import ReservationPlan
 
