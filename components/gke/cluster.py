@@ -38,8 +38,8 @@ class Cluster(pulumi.ComponentResource):
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        args = ClusterArgs.of(args, name)
         super().__init__("berth:gke:Cluster", name, None, opts)
+        args = ClusterArgs.of(args, name)
         boot_disk_key: pulumi.Input[str] | None = None
         plan, ranges = (args, None) if isinstance(args, ClusterPlan) else self._planned(name, args)
         if isinstance(args, ClusterArgs):

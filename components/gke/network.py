@@ -31,8 +31,8 @@ class Network(pulumi.ComponentResource):
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        args = NetworkArgs.of(args, name)
         super().__init__("berth:gke:Network", name, None, opts)
+        args = NetworkArgs.of(args, name)
         plan = args if isinstance(args, NetworkPlan) else self._planned(name, args)
         vpc_made = vpc(plan)
         created = gcp.compute.Network(

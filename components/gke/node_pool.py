@@ -45,8 +45,8 @@ class NodePool(pulumi.ComponentResource):
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        args = NodePoolArgs.of(args, name)
         super().__init__("berth:gke:NodePool", name, None, opts)
+        args = NodePoolArgs.of(args, name)
         pools: Mapping[str, NodePoolPlan] = {"pool": args} if isinstance(args, NodePoolPlan) else {}
         in_project: Mapping[str, Any] = {}
         self.node_labels: Mapping[str, pulumi.Input[str]] = {}

@@ -32,8 +32,8 @@ class Reservation(pulumi.ComponentResource):
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        args = ReservationArgs.of(args, name)
         super().__init__("berth:gke:Reservation", name, None, opts)
+        args = ReservationArgs.of(args, name)
         in_project: Mapping[str, Any] = {}
         if isinstance(args, ReservationArgs):
             given = args.given(name)

@@ -46,8 +46,8 @@ class Controllers(pulumi.ComponentResource):
         serving: Sequence[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        args = ControllersArgs.of(args, name)
         super().__init__("berth:kueue:Controllers", name, None, opts)
+        args = ControllersArgs.of(args, name)
         if isinstance(args, ControllersArgs):
             given = args.given(name)
             part = plan_controllers(name, given.plain, given.problems)

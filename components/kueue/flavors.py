@@ -38,8 +38,8 @@ class Flavors(pulumi.ComponentResource):
         kueue: str | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        args = FlavorsArgs.of(args, name)
         super().__init__("berth:kueue:Flavors", name, None, opts)
+        args = FlavorsArgs.of(args, name)
         self.objects = {}
         self.checks: Mapping[str, KubernetesObject] = {}
         below = pulumi.ResourceOptions(parent=self)

@@ -30,8 +30,8 @@ class Priorities(pulumi.ComponentResource):
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        args = PrioritiesArgs.of(args, name)
         super().__init__("berth:kueue:Priorities", name, None, opts)
+        args = PrioritiesArgs.of(args, name)
         if isinstance(args, PrioritiesArgs):
             given = args.given(name)
             part = plan_priority_classes(name, given.plain, given.problems)

@@ -40,8 +40,8 @@ class TeamQueues(pulumi.ComponentResource):
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        args = TeamQueuesArgs.of(args, name)
         super().__init__("berth:kueue:TeamQueues", name, None, opts)
+        args = TeamQueuesArgs.of(args, name)
         plan = self._planned(name, args) if isinstance(args, TeamQueuesArgs) else args
         self._cluster, self._namespaces = cluster, namespaces or {}
         self._namespace = args.given(name).live.get("namespace") if isinstance(args, TeamQueuesArgs) else namespace

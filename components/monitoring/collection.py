@@ -32,8 +32,8 @@ class Collection(pulumi.ComponentResource):
         served_by: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        args = ViewsArgs.of(args, name)
         super().__init__("berth:monitoring:Collection", name, None, opts)
+        args = ViewsArgs.of(args, name)
         plan: MonitoringPlan | None
         if isinstance(args, ViewsArgs):
             given = args.given(name)

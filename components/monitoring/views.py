@@ -33,8 +33,8 @@ class Views(pulumi.ComponentResource):
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        args = ViewsArgs.of(args, name)
         super().__init__("berth:monitoring:Views", name, None, opts)
+        args = ViewsArgs.of(args, name)
         plan: BackendPlan | None
         if isinstance(args, ViewsArgs):
             given = args.given(name)

@@ -39,8 +39,8 @@ class Team(pulumi.ComponentResource):
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        args = TeamArgs.of(args, name)
         super().__init__("berth:tenancy:Team", name, None, opts)
+        args = TeamArgs.of(args, name)
         self._cluster = cluster
         if isinstance(args, TeamArgs):
             given = args.given(name)

@@ -686,8 +686,8 @@ def test_the_arguments_of_views_collect_what_a_fleet_collects() -> None:
     plan = evaluate_values("lab", fleet).fleet_plan
     assert plan is not None
     assert plan.monitoring is not None
-    made = [each.inputs for each in registered(build).resources if each.type.startswith("kubernetes:")]
-    expected = list(monitoring_manifests(plan.monitoring, "lab"))
+    made = [cast("Any", each.inputs) for each in registered(build).resources if each.type.startswith("kubernetes:")]
+    expected: list[Any] = list(monitoring_manifests(plan.monitoring, "lab"))
     assert {(each["kind"], each["metadata"]["name"]) for each in made} == {
         (each["kind"], each["metadata"]["name"]) for each in expected
     }
