@@ -687,7 +687,7 @@ def test_the_arguments_of_views_collect_what_a_fleet_collects() -> None:
     assert plan is not None
     assert plan.monitoring is not None
     made = [cast("Any", each.inputs) for each in registered(build).resources if each.type.startswith("kubernetes:")]
-    expected: list[Any] = list(monitoring_manifests(plan.monitoring, "lab"))
+    expected = [cast("Any", each) for each in monitoring_manifests(plan.monitoring, "lab")]
     assert {(each["kind"], each["metadata"]["name"]) for each in made} == {
         (each["kind"], each["metadata"]["name"]) for each in expected
     }
