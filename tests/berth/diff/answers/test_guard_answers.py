@@ -489,6 +489,19 @@ def test_steps_that_contradict_each_other_are_told(case: str, doubt: str) -> Non
     assert f"not known: {doubt}" in list(guard_lines(answer_to(UNKNOWN[case]()), "dev"))
 
 
+@pytest.mark.parametrize("found", ["update", "delete"])
+def test_what_a_refresh_found_is_said_where_it_ends(found: str) -> None:
+    """`pulumi refresh` begins every resource as one operation, and ends it as what has happened to it."""
+    stream = events(again(), CONFIG)
+    ends = {each["resOutputsEvent"]["metadata"]["urn"]: each for each in stream if "resOutputsEvent" in each}
+    begin = next(each for each in stream if each.get("resourcePreEvent", {}).get("metadata", {}).get("urn") in ends)
+    metadata = begin["resourcePreEvent"]["metadata"]
+    ends[metadata["urn"]]["resOutputsEvent"] = {"metadata": {**metadata, "op": found}}
+    begin["resourcePreEvent"] = {"metadata": {**metadata, "op": "refresh"}}
+    steps = parse_preview(as_text(stream).decode()).steps
+    assert [each.op for each in steps if each.urn == metadata["urn"]] == [found]
+
+
 @pytest.mark.parametrize(
     ("case", "code", "first"),
     [
