@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, cast
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct
 from msgspec.json import decode
 from msgspec.structs import replace
 
@@ -118,7 +119,8 @@ def _change(problem: Problem, fleet: object) -> tuple[FieldPath, str | None, obj
             return None
         return path, to_camel(meant["key"]) if meant else None, None
     if (quotes := _QUOTES.search(problem.message)) and isinstance(path[-1], str):
-        return path, None, decode(quotes["plain"] or quotes["quoted"])
+        with suppress(DecodeError):
+            return path, None, decode(quotes["plain"] or quotes["quoted"])
     if not _DECISIVE.isdisjoint(path) or not _OF_ENTRIES.isdisjoint(path[2:][-2:]):
         return None
     while path and isinstance(path[-1], int):

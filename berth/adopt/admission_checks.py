@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, name_of, value_at
+from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, name_of, other_than, stated, value_at
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.queues import PoolsByFlavor
 from berth.names import RUN_LIMIT_ANNOTATION
@@ -42,19 +42,15 @@ def _check_name(inventory: ClusterInventory, flavor: str) -> str | None:
 
 def _queued_options(flavor: str, check: str, config: ApiObject, resource: str) -> StackEntry:
     spec: Mapping[str, Any] = config["spec"]
-    entry: StackEntry = {}
-    annotations = mapping_at(config["metadata"], "annotations")
-    if seconds := (
-        annotations.get(RUN_LIMIT_ANNOTATION) or value_at(config["spec"], f"parameters.{RUN_DURATION_PARAMETER}")
-    ):
-        entry["maxRunDuration"] = format_duration(int(seconds))
-    if check != f"dws-{flavor}":
-        entry["admissionCheck"] = check
-    if name_of(config) != check:
-        entry["provisioningRequestConfig"] = name_of(config)
-    retry = {k: v for k, v in mapping_at(spec, "retryStrategy").items() if _DEFAULT_RETRY.get(k) != v}
-    entry |= {"retryStrategy": retry} if retry else {}
-    merge = spec.get("podSetMergePolicy", _DEFAULT_MERGE_POLICY)
-    entry |= {"podSetMergePolicy": merge} if merge != _DEFAULT_MERGE_POLICY else {}
-    managed = list(list_at(spec, "managedResources"))
-    return entry | ({"managedResources": managed} if managed and managed != [resource] else {})
+    seconds = mapping_at(config["metadata"], "annotations").get(RUN_LIMIT_ANNOTATION)
+    seconds = seconds or value_at(spec, f"parameters.{RUN_DURATION_PARAMETER}")
+    return stated(
+        {
+            "maxRunDuration": format_duration(int(seconds)) if seconds else None,
+            "admissionCheck": other_than(f"dws-{flavor}", check),
+            "provisioningRequestConfig": other_than(check, name_of(config)),
+            "retryStrategy": {k: v for k, v in mapping_at(spec, "retryStrategy").items() if _DEFAULT_RETRY.get(k) != v},
+            "podSetMergePolicy": other_than(_DEFAULT_MERGE_POLICY, spec.get("podSetMergePolicy")),
+            "managedResources": other_than([resource], list(list_at(spec, "managedResources"))),
+        }
+    )

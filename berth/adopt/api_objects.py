@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
+
+T = TypeVar("T")
 
 ApiObject = Mapping[str, Any]
 """One object as an API returns it."""
@@ -105,6 +107,16 @@ def mapping_at(resource: ApiObject, path: str) -> ApiObject:
 def list_at(resource: ApiObject, path: str) -> list[Any]:
     """Return the list at a dotted path; an empty one if there is none."""
     return cast("list[Any]", value_at(resource, path) or [])
+
+
+def stated(entry: Mapping[str, Any]) -> StackEntry:
+    """Return the keys of an entry that say something: without None, and without empty texts, lists and mappings."""
+    return {key: value for key, value in entry.items() if value not in (None, "", [], (), {})}
+
+
+def other_than(default: object, value: T) -> T | None:
+    """Return a value, None if it is the default, which a stack file does not state."""
+    return None if value == default else value
 
 
 def in_order(entry: StackEntry, first: Sequence[str]) -> StackEntry:

@@ -7,7 +7,17 @@ from typing import Any
 
 from berth import catalog
 from berth.adopt import rest_fields
-from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import (
+    ApiObject,
+    NotAdopted,
+    StackEntry,
+    last_segment,
+    list_at,
+    mapping_at,
+    other_than,
+    stated,
+    value_at,
+)
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import machine_type
 from berth.adopt.pool_settings import boot_disk
@@ -32,40 +42,48 @@ _ALWAYS_OPEN_START = "2026-01-01T00:00:00Z"
 def project_settings(inventory: ClusterInventory) -> StackEntry:
     """Return project, region and labels."""
     labels = mapping_at(inventory.cluster, "resourceLabels")
-    user_labels = {
-        k: v for k, v in sorted(labels.items()) if k not in ("managed-by", "fleet") and not k.startswith("goog-")
-    }
-    return {"project": inventory.project, "region": inventory.region} | ({"labels": user_labels} if user_labels else {})
+    own = {k: v for k, v in sorted(labels.items()) if k not in ("managed-by", "fleet") and not k.startswith("goog-")}
+    return {"project": inventory.project, "region": inventory.region} | stated({"labels": own})
 
 
 def cluster_section(inventory: ClusterInventory, stack: str, not_adopted: list[NotAdopted]) -> StackEntry:
     """Return the cluster, as far as a stack file can express it; assumptions are reported in `left`."""
-    cluster_answer, name = inventory.cluster, str(inventory.cluster["name"])
-    entry: StackEntry = {} if name == stack else {"name": name}
-    entry |= {"mode": "autopilot"} if inventory.is_autopilot else {}
-    if version := cluster_answer.get("currentMasterVersion"):
-        entry["version"] = ".".join(str(version).split(".")[:2])
-    entry |= rest_fields.stack_entry(rest_fields.CLUSTER, cluster_answer, autopilot=inventory.is_autopilot)
-    entry |= {} if inventory.is_autopilot else {"zones": sorted(list_at(cluster_answer, "locations"))}
-    if networks := _authorized_networks(cluster_answer):
-        entry.setdefault("controlPlane", {}).update(networks)
-    entry |= _network_section(inventory, not_adopted)
-    entry |= _system_pool_section(inventory)  # with the key of its boot disks, which is the cluster's
-    entry |= provisioning_section(inventory)
-    entry |= _maintenance_section(cluster_answer)
-    key = value_at(cluster_answer, "databaseEncryption.keyName")
-    entry |= {"databaseEncryption": {"keyName": key}} if key else {}
-    entry |= add_ons(inventory, not_adopted)
+    cluster_answer, is_standard = inventory.cluster, not inventory.is_autopilot
+    by_table = rest_fields.stack_entry(rest_fields.CLUSTER, cluster_answer, autopilot=inventory.is_autopilot)
+    networks = _authorized_networks(cluster_answer)
+    control_plane = {**by_table.get("controlPlane", {}), **networks}
     uses_gpudirect = any(value_at(each, "networkConfig.additionalNodeNetworkConfigs") for each in inventory.node_pools)
-    multi_networking = value_at(cluster_answer, "networkConfig.enableMultiNetworking") and not uses_gpudirect
-    return entry | ({"multiNetworking": True} if multi_networking else {})
+    has_networks = value_at(cluster_answer, "networkConfig.enableMultiNetworking") and not uses_gpudirect
+    return {
+        **stated(
+            {
+                "name": other_than(stack, str(cluster_answer["name"])),
+                "mode": None if is_standard else "autopilot",
+                "version": ".".join(str(cluster_answer.get("currentMasterVersion") or "").split(".")[:2]),
+            }
+        ),
+        **by_table,
+        **({"zones": sorted(list_at(cluster_answer, "locations"))} if is_standard else {}),
+        **({"controlPlane": control_plane} if networks else {}),
+        **_network_section(inventory, not_adopted),
+        **_system_pool_section(inventory),  # with the key of its boot disks, which is the cluster's
+        **provisioning_section(inventory),
+        **_maintenance_section(cluster_answer),
+        **stated({"databaseEncryption": stated({"keyName": value_at(cluster_answer, "databaseEncryption.keyName")})}),
+        **add_ons(inventory, not_adopted),
+        **({"multiNetworking": True} if has_networks else {}),
+    }
 
 
 def add_ons(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> StackEntry:
     """Return what the cluster's add-ons let pods mount: storage drivers, and multi-tier checkpointing."""
-    drivers = [driver for key, driver in _DRIVERS.items() if value_at(inventory.cluster, f"addonsConfig.{key}.enabled")]
-    drivers = [driver for driver in drivers if not (inventory.is_autopilot and driver in _AUTOPILOT_DRIVERS)]
-    return {**({"storageDrivers": drivers} if drivers else {}), **_checkpointing(inventory, not_adopted)}
+    included = _AUTOPILOT_DRIVERS if inventory.is_autopilot else ()
+    drivers = [
+        driver
+        for key, driver in _DRIVERS.items()
+        if driver not in included and value_at(inventory.cluster, f"addonsConfig.{key}.enabled")
+    ]
+    return stated({"storageDrivers": drivers}) | _checkpointing(inventory, not_adopted)
 
 
 def _checkpointing(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> StackEntry:
@@ -107,18 +125,18 @@ def _network_section(inventory: ClusterInventory, not_adopted: list[NotAdopted])
     subnet = str(value_at(cluster_answer, "networkConfig.subnetwork") or cluster_answer.get("subnetwork", ""))
     owner = path.partition("projects/")[2].partition("/")[0]
     ranges = mapping_at(cluster_answer, "ipAllocationPolicy")
-    range_names = (
-        path.rpartition("/")[2],
-        *(ranges.get(f"{each}SecondaryRangeName") for each in ("cluster", "services")),
+    pods, services = (ranges.get(f"{each}SecondaryRangeName") for each in ("cluster", "services"))
+    if (last_segment(path), pods, services) == (cluster_answer["name"], "pods", "services"):
+        return _own_network(inventory, ranges, last_segment(subnet), not_adopted)
+    further = stated(
+        {
+            "project": other_than(inventory.project, owner),
+            "additionalPodRangeNames": sorted(list_at(ranges, "additionalPodRangesConfig.podRangeNames")),
+            "podRangeName": pods,
+            "serviceRangeName": services,
+        }
     )
-    if range_names == (cluster_answer["name"], "pods", "services"):
-        return _own_network(inventory, ranges, subnet.rpartition("/")[2], not_adopted)
-    entry: StackEntry = {"existing": path.rpartition("/")[2], "subnetwork": subnet.rpartition("/")[2]}
-    entry |= {"project": owner} if owner and owner != inventory.project else {}
-    range_fields = {"podRangeName": "clusterSecondaryRangeName", "serviceRangeName": "servicesSecondaryRangeName"}
-    if more := list_at(ranges, "additionalPodRangesConfig.podRangeNames"):
-        entry["additionalPodRangeNames"] = sorted(more)
-    return {"network": entry | {key: ranges[field] for key, field in range_fields.items() if ranges.get(field)}}
+    return {"network": {"existing": last_segment(path), "subnetwork": last_segment(subnet), **further}}
 
 
 def _own_network(
@@ -128,28 +146,34 @@ def _own_network(
     if nodes is None:
         why = f"node range assumed to be {NODE_RANGE}; add the answer of gcloud compute networks subnets list"
         not_adopted.append(NotAdopted(f"subnetwork {subnet}", why))
-    seen = {"nodeCidrBlock": nodes, "podCidrBlock": ranges.get("clusterIpv4CidrBlock")}
-    seen |= {"serviceCidrBlock": ranges.get("servicesIpv4CidrBlock")}
+    seen = {
+        "nodeCidrBlock": nodes,
+        "podCidrBlock": ranges.get("clusterIpv4CidrBlock"),
+        "serviceCidrBlock": ranges.get("servicesIpv4CidrBlock"),
+    }
     entry = {key: block for key, block in seen.items() if block not in (None, NODE_RANGE, POD_RANGE, SERVICE_RANGE)}
-    return {"network": entry} if entry else {}
+    return stated({"network": entry})
 
 
 def _system_pool_section(inventory: ClusterInventory) -> StackEntry:
     node_pool = next((each for each in inventory.node_pools if each["name"] == SYSTEM_POOL), None)
     if node_pool is None:
         return {}
-    entry: StackEntry = {} if machine_type(node_pool) == "e2-standard-4" else {"machineType": machine_type(node_pool)}
     least, most, scaled = scaling_bounds(node_pool)
-    if (least, most, scaled) != (1, 6, True):
-        entry["nodes"] = {"min": least, "max": most} if scaled else most
-    zones = sorted(list_at(node_pool, "locations"))
-    entry |= {} if zones == sorted(list_at(inventory.cluster, "locations")) else {"zones": zones}
-    entry |= boot_disk(node_pool, catalog.cpu_machine(machine_type(node_pool)))
-    size = value_at(node_pool, "config.diskSizeGb")
-    entry |= {"diskSizeGb": size} if size not in (None, 100) else {}
-    tags, key = sorted(list_at(node_pool, "config.tags")), value_at(node_pool, "config.bootDiskKmsKey")
-    entry |= {"tags": tags} if tags else {}
-    return ({"systemPool": entry} if entry else {}) | ({"bootDiskKmsKey": key} if key else {})
+    size = {"min": least, "max": most} if scaled else most
+    entry = {
+        **stated({"machineType": other_than("e2-standard-4", machine_type(node_pool))}),
+        **({} if (least, most, scaled) == (1, 6, True) else {"nodes": size}),
+        **stated({"zones": other_than(_cluster_zones(inventory), sorted(list_at(node_pool, "locations")))}),
+        **boot_disk(node_pool, catalog.cpu_machine(machine_type(node_pool))),
+        **stated(
+            {
+                "diskSizeGb": other_than(100, value_at(node_pool, "config.diskSizeGb")),
+                "tags": sorted(list_at(node_pool, "config.tags")),
+            }
+        ),
+    }
+    return stated({"systemPool": entry, "bootDiskKmsKey": value_at(node_pool, "config.bootDiskKmsKey")})
 
 
 def provisioning_section(inventory: ClusterInventory) -> StackEntry:
@@ -158,25 +182,20 @@ def provisioning_section(inventory: ClusterInventory) -> StackEntry:
     if not config.get("enableNodeAutoprovisioning") or inventory.is_autopilot:
         return {}
     limits = {each["resourceType"]: each for each in list_at(config, "resourceLimits")}
-    entry: StackEntry = {}
-    if config.get("autoscalingProfile", "BALANCED") != "BALANCED":
-        entry["profile"] = config["autoscalingProfile"]
-    entry |= {key: _limit_range(limits.pop(key, {})) for key in ("cpu", "memory")}
-    if limits:
-        entry["accelerators"] = {
+    defaults = mapping_at(config, "autoprovisioningNodePoolDefaults")
+    entry = {
+        "profile": other_than("BALANCED", config.get("autoscalingProfile")),
+        **{key: _limit_range(limits.pop(key, {})) for key in ("cpu", "memory")},
+        "accelerators": {
             kind: _limit_range(limit) if int(limit.get("minimum") or 0) else int(limit.get("maximum") or 0)
             for kind, limit in sorted(limits.items())
-        }
-    zones = sorted(list_at(config, "autoprovisioningLocations"))
-    if zones and zones != sorted(list_at(inventory.cluster, "locations")):
-        entry["zones"] = zones
-    defaults = mapping_at(config, "autoprovisioningNodePoolDefaults")
-    disk = defaults.get("diskType", "pd-balanced")
-    entry |= {"diskType": disk} if disk != "pd-balanced" else {}
-    size = int(defaults.get("diskSizeGb") or 0)
-    entry |= {"diskSizeGb": size} if size not in (0, 100) else {}
-    shielded = value_at(defaults, "shieldedInstanceConfig.enableSecureBoot")
-    return {"nodeAutoProvisioning": entry | ({} if shielded else {"secureBoot": False})}
+        },
+        "zones": other_than(_cluster_zones(inventory), sorted(list_at(config, "autoprovisioningLocations"))),
+        "diskType": other_than("pd-balanced", defaults.get("diskType")),
+        "diskSizeGb": other_than(100, int(defaults.get("diskSizeGb") or 100)),
+        "secureBoot": None if value_at(defaults, "shieldedInstanceConfig.enableSecureBoot") else False,
+    }
+    return {"nodeAutoProvisioning": stated(entry)}
 
 
 def _limit_range(limit: Mapping[str, Any]) -> StackEntry:
@@ -186,26 +205,29 @@ def _limit_range(limit: Mapping[str, Any]) -> StackEntry:
 
 def _maintenance_section(cluster_answer: ApiObject) -> StackEntry:
     window = mapping_at(cluster_answer, "maintenancePolicy.window")
-    entry: StackEntry = {}
     recurring = mapping_at(window, "recurringWindow")
-    if recurring and value_at(recurring, "window.startTime") != _ALWAYS_OPEN_START:
-        times = recurring["window"]
-        start, end = times["startTime"], times["endTime"]
-        entry["window"] = {"start": start, "end": end, "recurrence": recurring["recurrence"]}
-    if daily := window.get("dailyMaintenanceWindow"):
-        entry["dailyStart"] = daily["startTime"]
-    exclusions = [_exclusion(name, each) for name, each in sorted(mapping_at(window, "maintenanceExclusions").items())]
-    entry |= {"exclusions": exclusions} if exclusions else {}
-    return {"maintenance": entry} if entry else {}
+    is_recurring = recurring and value_at(recurring, "window.startTime") != _ALWAYS_OPEN_START
+    times: ApiObject = mapping_at(recurring, "window") if is_recurring else {}
+    exclusions = sorted(mapping_at(window, "maintenanceExclusions").items())
+    entry = {
+        "window": times
+        and {"start": times["startTime"], "end": times["endTime"], "recurrence": recurring["recurrence"]},
+        "dailyStart": value_at(window, "dailyMaintenanceWindow.startTime"),
+        "exclusions": [_exclusion(name, each) for name, each in exclusions],
+    }
+    return stated({"maintenance": stated(entry)})
 
 
 def _exclusion(name: str, exclusion: Mapping[str, Any]) -> StackEntry:
     options = mapping_at(exclusion, "maintenanceExclusionOptions")
-    scope = options.get("scope", "NO_UPGRADES")
     open_end = options.get("endTimeBehavior") == "UNTIL_END_OF_SUPPORT"
-    entry = {
+    return {
         "name": name,
         "start": exclusion["startTime"],
         "end": "end-of-support" if open_end else exclusion["endTime"],
+        **stated({"scope": other_than("NO_MINOR_OR_NODE_UPGRADES", options.get("scope", "NO_UPGRADES"))}),
     }
-    return entry | ({"scope": scope} if scope != "NO_MINOR_OR_NODE_UPGRADES" else {})
+
+
+def _cluster_zones(inventory: ClusterInventory) -> list[str]:
+    return sorted(list_at(inventory.cluster, "locations"))

@@ -65,8 +65,9 @@ def _controller_section(
     namespace, names = place
     deployment = next((deployed[namespace, name] for name in names if (namespace, name) in deployed), None)
     if deployment is None:
-        why = f"no Deployment {namespace}/{names[0]} in the answers: assumed to be existing"
-        not_adopted.append(NotAdopted(section, why))
+        not_adopted.append(
+            NotAdopted(section, f"no Deployment {namespace}/{names[0]} in the answers: assumed to be existing")
+        )
         return {"existing": True}
     labels = labels_of(deployment)
     version = labels.get("app.kubernetes.io/version", "").removeprefix("v")

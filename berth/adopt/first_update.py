@@ -13,7 +13,7 @@ from berth.adopt.api_objects import ApiObject, Fate, Kept, NotAdopted, last_segm
 from berth.adopt.controllers import CONTROLLERS, is_system_object
 from berth.adopt.google.answered_inputs import inputs_before
 from berth.adopt.inventory import ClusterInventory
-from berth.adopt.kubernetes.server_defaults import without_defaults
+from berth.adopt.kubernetes.object_shapes import without_defaults
 from berth.diff.fields import compare_fields, format_change, format_on_one_line
 from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.changes import InputComparison, compare_registrations
@@ -23,6 +23,7 @@ from berth.google.node_pool import CREATION_FIELDS
 from berth.manifests.fleet import all_manifests
 from berth.manifests.serving.webhooks import PATCH
 from berth.plan.fleet import FleetPlan
+from berth.plan.grouping import grouped
 from berth.resource import FleetResource, ResourceKind
 
 _EFFECT_NOTES = {UpdateEffect.REPLACE: " (REPLACES it)", UpdateEffect.RECREATE: " (its nodes are recreated)"}
@@ -152,8 +153,9 @@ def _changes_of(
         is_kept = table is not None and rest_fields.is_kept(table, change.path)
         if change.after is None and (is_kept or not is_replaced):
             if not is_adopted:
-                text = f"{word} is {format_on_one_line(change.before)}, which a stack file cannot express"
-                yield NotAdopted(subject, text)
+                yield NotAdopted(
+                    subject, f"{word} is {format_on_one_line(change.before)}, which a stack file cannot express"
+                )
         elif effects:
             strongest = max((each.does for each in effects), key=lambda does: does.severity)
             effect = FieldEffect(word, change.path, change.before, change.after, strongest)
@@ -238,9 +240,7 @@ def _written(resource: Mapping[str, Any]) -> dict[str, object]:
 def _grouped_by_kind(
     keys: Iterable[tuple[str, str, str]], why: str, fate: Fate = Fate.LEFT, limit: int = _MAX_NAMES
 ) -> Iterator[NotAdopted]:
-    kinds: dict[str, list[str]] = {}
-    for kind, namespace, name in keys:
-        kinds.setdefault(kind, []).append("/".join(filter(None, (namespace, name))))
+    kinds = grouped((kind, "/".join(filter(None, (namespace, name)))) for kind, namespace, name in keys)
     for kind, names in sorted(kinds.items()):
         some = ", ".join(sorted(names)[:limit]) + (f", … ({len(names)} in all)" if len(names) > limit else "")
         yield NotAdopted(f"{kind} {some}", why, fate, names=tuple(sorted(names)))

@@ -8,7 +8,18 @@ from fractions import Fraction
 from typing import Any
 
 from berth import catalog
-from berth.adopt.api_objects import ApiObject, Kept, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
+from berth.adopt.api_objects import (
+    ApiObject,
+    Kept,
+    NotAdopted,
+    StackEntry,
+    list_at,
+    mapping_at,
+    name_of,
+    other_than,
+    stated,
+    value_at,
+)
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import PROVISIONING, is_user_label
 from berth.adopt.pools import AdoptedPool
@@ -60,16 +71,16 @@ def _gke_made_pool(inventory: ClusterInventory, flavor: ApiObject, labels: Mappi
         machine.accelerators * shared * catalog.mig_partitions(kind or "").get(labels.get(keys.gpu_partition, ""), 1)
     )
     shape = catalog.slice_shape(machine, topology) if topology else None
-    unit = shape.chips if shape else per_node
-    size = {"max": -(-total // unit)}
-    entry: StackEntry = {"machineType": machine.name} | (
-        {"topology": topology, "slices": size} if topology else {"nodes": size}
-    )
-    entry |= _provisioning_entry(inventory, flavor, labels)
-    nodes = size["max"] * (shape.hosts if shape else 1)
+    most = -(-total // (shape.chips if shape else per_node))
     key = name if _POOL_NAME.fullmatch(name) else re.sub(r"[^a-z0-9]+", "-", name)[:30].strip("-")
-    entry |= {"flavor": name} if name != key else {}
-    return AdoptedPool(key, entry, machine, dict(labels), per_node, nodes, topology)
+    entry = {
+        "machineType": machine.name,
+        **({"topology": topology} if topology else {}),
+        "slices" if topology else "nodes": {"max": most},
+        **_provisioning_entry(inventory, flavor, labels),
+        **stated({"flavor": other_than(key, name)}),
+    }
+    return AdoptedPool(key, entry, machine, dict(labels), per_node, most * (shape.hosts if shape else 1), topology)
 
 
 def _provisioning_entry(inventory: ClusterInventory, flavor: ApiObject, labels: Mapping[str, str]) -> StackEntry:
@@ -77,18 +88,21 @@ def _provisioning_entry(inventory: ClusterInventory, flavor: ApiObject, labels: 
     keys = catalog.labels()
     if keys.compute_class in labels:
         return {"computeClass": labels[keys.compute_class]}
-    entry: StackEntry = {} if inventory.is_autopilot else {"autoProvisioned": True}
-    tolerated = {each.get("key") for each in list_at(flavor, "spec.tolerations")}
-    if catalog.taints().queued.key in tolerated:
-        entry["capacity"] = {"queued": {}}
+    capacity: object = None
+    if catalog.taints().queued.key in {each.get("key") for each in list_at(flavor, "spec.tolerations")}:
+        capacity = {"queued": {}}
     elif labels.get(keys.flex_start):
-        entry["capacity"] = "flex-start"
+        capacity = "flex-start"
     elif labels.get(keys.spot) or labels.get(PROVISIONING) == "spot":
-        entry["capacity"] = "spot"
-    own = {key: value for key, value in sorted(labels.items()) if is_user_label(key)}
-    entry |= {"labels": own} if own else {}
-    entry |= {"gpuPartition": labels[keys.gpu_partition]} if keys.gpu_partition in labels else {}
-    return entry | ({"compactPlacement": True} if keys.placement_group in labels else {})
+        capacity = "spot"
+    entry = {
+        "autoProvisioned": None if inventory.is_autopilot else True,
+        "capacity": capacity,
+        "labels": {key: value for key, value in sorted(labels.items()) if is_user_label(key)},
+        "gpuPartition": labels.get(keys.gpu_partition),
+        "compactPlacement": True if keys.placement_group in labels else None,
+    }
+    return stated(entry)
 
 
 def _machine_of_flavor(
@@ -139,31 +153,24 @@ def compute_class_section(
     wanted = {pool.entry["computeClass"]: pool for pool in pools if "computeClass" in pool.entry}
     result: dict[str, StackEntry] = {}
     for compute_class in inventory.objects_of_kind("ComputeClass"):
-        if (pool := wanted.get(name_of(compute_class))) is None:
+        name, spec = name_of(compute_class), compute_class["spec"]
+        if (pool := wanted.get(name)) is None:
             not_adopted.append(
-                NotAdopted(
-                    f"ComputeClass {name_of(compute_class)}",
-                    "no flavor of a queue selects it; ignored",
-                    kept=Kept.UNUSED,
-                )
+                NotAdopted(f"ComputeClass {name}", "no flavor of a queue selects it; ignored", kept=Kept.UNUSED)
             )
             continue
-        spec = compute_class["spec"]
-        entry: StackEntry = {
-            "priorities": [_class_priority(each, pool, reserve) for each in list_at(spec, "priorities")]
+        further = {
+            "whenUnsatisfiable": other_than("DoNotScaleUp", spec.get("whenUnsatisfiable")),
+            "activeMigration": value_at(spec, "activeMigration.optimizeRulePriority"),
+            "consolidationDelayMinutes": value_at(spec, "autoscalingPolicy.consolidationDelayMinutes"),
         }
-        if spec.get("whenUnsatisfiable", "DoNotScaleUp") != "DoNotScaleUp":
-            entry["whenUnsatisfiable"] = spec["whenUnsatisfiable"]
-        migrates = value_at(spec, "activeMigration.optimizeRulePriority")
-        entry |= {} if migrates is None else {"activeMigration": migrates}
-        delay = value_at(spec, "autoscalingPolicy.consolidationDelayMinutes")
-        result[name_of(compute_class)] = entry | ({} if delay is None else {"consolidationDelayMinutes": delay})
+        priorities = [_class_priority(each, pool, reserve) for each in list_at(spec, "priorities")]
+        result[name] = {"priorities": priorities, **stated(further)}
     return result
 
 
 def _class_priority(priority: Mapping[str, Any], pool: AdoptedPool, reserve: ReservationLookup) -> StackEntry:
-    entry: StackEntry = {"machineType": priority.get("machineType") or pool.machine.name}
-    entry |= {"topology": priority["tpu"]["topology"]} if "tpu" in priority else {}
+    machine_type, capacity = priority.get("machineType") or pool.machine.name, None
     zones = sorted(list_at(priority, "location.zones"))
     reservations = list_at(priority, "reservations.specific")
     if reservations:
@@ -175,12 +182,17 @@ def _class_priority(priority: Mapping[str, Any], pool: AdoptedPool, reserve: Res
         )
         path += f"/reservationBlocks/{block['name']}" if block else ""
         zone = (reservations[0].get("zones") or zones or [""])[0]
-        entry["capacity"] = {"reservation": reserve(path, zone, entry["machineType"], pool.max_nodes)}
+        capacity = {"reservation": reserve(path, zone, machine_type, pool.max_nodes)}
     elif value_at(priority, "flexStart.enabled"):
         seconds = priority.get("maxRunDurationSeconds")
-        entry["capacity"] = {"flexStart": {"maxRunDuration": f"{seconds}s"}} if seconds else "flex-start"
+        capacity = {"flexStart": {"maxRunDuration": f"{seconds}s"}} if seconds else "flex-start"
     elif priority.get("spot"):
-        entry["capacity"] = "spot"
-    entry |= {"zones": zones} if zones and not reservations else {}
-    driver = mapping_at(priority, "gpu").get("driverVersion", "default")
-    return entry | ({"driverVersion": driver} if driver != "default" else {})
+        capacity = "spot"
+    entry = {
+        "machineType": machine_type,
+        "topology": value_at(priority, "tpu.topology"),
+        "capacity": capacity,
+        "zones": None if reservations else zones,
+        "driverVersion": other_than("default", value_at(priority, "gpu.driverVersion")),
+    }
+    return stated(entry)

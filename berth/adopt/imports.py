@@ -9,61 +9,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
 
 from berth.adopt.api_objects import ApiObject, Fate, Kept, NotAdopted, StackEntry, last_segment
 from berth.adopt.google.import_ids import ImportIds
 from berth.adopt.google.placement_policies import policy_of
+from berth.adopt.google.registered_resource import RegisteredResource
 from berth.adopt.inventory import ClusterInventory
 from berth.plan.fleet import FleetPlan
 from berth.text import abbreviate_names
 
 GOOGLE, KUBERNETES = "google", "kubernetes"
 """The program's providers; each has a file."""
-
-
-class RegisteredResource(Protocol):
-    """A resource as the program registers it."""
-
-    @property
-    def urn(self) -> str:
-        """Its URN."""
-        ...
-
-    @property
-    def type(self) -> str:
-        """Its type token."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Its logical name."""
-        ...
-
-    @property
-    def parent(self) -> str | None:
-        """The URN of its parent, None for the stack itself."""
-        ...
-
-    @property
-    def custom(self) -> bool:
-        """Whether a provider creates it; otherwise it is a component."""
-        ...
-
-    @property
-    def inputs(self) -> Mapping[str, Any]:
-        """Its inputs, with the provider's names."""
-        ...
-
-    @property
-    def provider(self) -> str | None:
-        """The URN of its provider."""
-        ...
-
-    @property
-    def version(self) -> str | None:
-        """The version of the provider's plugin."""
-        ...
 
 
 def import_files(
@@ -115,15 +71,15 @@ def unused_answers(
                 rest.setdefault(_why_unused(kind, each, inventory), set()).add(name)
         for why, names in sorted(rest.items()):
             noun = one if len(names) == 1 else f"{len(names)} {many}"
-            subject = f"{noun} {abbreviate_names(sorted(names))}"
-            yield NotAdopted(subject, _UNUSED_ANSWERS[why], kept=why, names=tuple(sorted(names)))
+            yield NotAdopted(
+                f"{noun} {abbreviate_names(sorted(names))}", _UNUSED_ANSWERS[why], kept=why, names=tuple(sorted(names))
+            )
 
 
 def _why_unused(kind: str, answer: ApiObject, inventory: ClusterInventory) -> Kept:
     """Return whose an answer is that no entry of the stack file stands for."""
     if kind == "ResourcePolicy":
-        used = map(policy_of, inventory.node_pools)
-        return Kept.EXISTING if str(answer["name"]) in used else Kept.OTHERS
+        return Kept.EXISTING if str(answer["name"]) in map(policy_of, inventory.node_pools) else Kept.OTHERS
     network = last_segment(str(answer.get("network") or ""))
     if not network or not inventory.networks:
         return Kept.OTHERS

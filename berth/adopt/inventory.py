@@ -11,8 +11,7 @@ from msgspec import Struct, field
 from berth.adopt.api_objects import ApiObject, InvalidInventory, last_segment, list_at, name_of, namespace_of, value_at
 from berth.adopt.google import answer_kinds
 from berth.adopt.google.answer_kinds import ANSWER_KINDS, classify_answers
-from berth.adopt.google.iam_policies import Rights, read_rights
-from berth.adopt.google.ownership import foreign_answers
+from berth.adopt.google.iam_policies import Rights, foreign_answers, read_rights
 from berth.adopt.google.placement_policies import is_provision_only, unknown_policies, with_topology
 from berth.plan.admission_checks import MULTIKUEUE
 
@@ -118,8 +117,7 @@ def read_inventory(
         wrong += list(_cluster_count_error(clusters))
     if wrong:
         raise InvalidInventory(*wrong)
-    cluster = next(iter(clusters.values()))
-    return _cluster_inventory(cluster, answers_by_kind, context, keeps_cluster)
+    return _cluster_inventory(next(iter(clusters.values())), answers_by_kind, context, keeps_cluster)
 
 
 def _cluster_inventory(

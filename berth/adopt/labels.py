@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 from berth import catalog
-from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, other_than, stated, value_at
 from berth.catalog import Machine
 from berth.plan.dynamic_slices import PROVISION_ONLY
 
@@ -35,34 +35,47 @@ def is_user_label(key: str) -> bool:
     return not any(domain == taken or domain.endswith(f".{taken}") for taken in _RESERVED_DOMAINS)
 
 
+def taint_entry(taint: Mapping[str, Any], effect: str) -> StackEntry:
+    """Return a taint of the owner; its effect is not stated if it is the usual one."""
+    return {"key": taint["key"], "value": taint.get("value", "")} | stated({"effect": other_than("NoSchedule", effect)})
+
+
 def node_labels(
     node_pool: ApiObject, machine: Machine, entry: StackEntry, reservation: tuple[str, StackEntry] | None
 ) -> dict[str, str]:
     """Return the labels by which a flavor selects the nodes of a pool's `entry` and `reservation`."""
     keys, gpu = catalog.labels(), gpu_config(node_pool)
-    labels: dict[str, str] = {
+    sharing, zones = mapping_at(gpu, "gpuSharingConfig"), list_at(node_pool, "locations")
+    provisioning = {"config.spot": keys.spot, "config.flexStart": keys.flex_start, QUEUED: keys.queued}
+    return {
         **mapping_at(node_pool, "config.labels"),
         "node.kubernetes.io/instance-type": machine_type(node_pool),
+        **_accelerator_labels(machine, entry),
+        **stated(
+            {
+                keys.gpu_partition: gpu.get("gpuPartitionSize"),
+                keys.gpu_max_shared_clients: sharing and str(sharing["maxSharedClientsPerGpu"]),
+                keys.gpu_sharing_strategy: sharing
+                and ("mps" if sharing.get("gpuSharingStrategy") == "MPS" else "time-sharing"),
+            }
+        ),
+        **(_reservation_labels(*reservation) if reservation else {}),
+        **({keys.dra_driver: "true"} if value_at(node_pool, "networkConfig.acceleratorNetworkProfile") else {}),
+        **({"topology.kubernetes.io/zone": zones[0]} if len(zones) == 1 else {}),
+        PROVISIONING: "spot" if value_at(node_pool, "config.spot") else "standard",
+        **{label: "true" for field, label in provisioning.items() if value_at(node_pool, field)},
     }
+
+
+def _accelerator_labels(machine: Machine, entry: StackEntry) -> dict[str, str]:
+    """Return the label of the accelerator, and that of its topology, or of the controller that connects its chips."""
+    keys = catalog.labels()
     if topology := entry.get("topology"):
         slicing = catalog.slicing_of(machine) if "dynamicSlicing" in entry else None
         mode_label = slicing.mode_label if slicing is not None else None
         connection = {mode_label: PROVISION_ONLY} if mode_label is not None else {keys.tpu_topology: topology}
-        labels |= {keys.tpu_accelerator: machine.accelerator, **connection}
-    elif machine.accelerator:
-        labels[keys.gpu_accelerator] = machine.accelerator
-    if gpu.get("gpuPartitionSize"):
-        labels[keys.gpu_partition] = gpu["gpuPartitionSize"]
-    if sharing := mapping_at(gpu, "gpuSharingConfig"):
-        labels[keys.gpu_max_shared_clients] = str(sharing["maxSharedClientsPerGpu"])
-        labels[keys.gpu_sharing_strategy] = "mps" if sharing.get("gpuSharingStrategy") == "MPS" else "time-sharing"
-    labels |= _reservation_labels(*reservation) if reservation else {}
-    labels |= {keys.dra_driver: "true"} if value_at(node_pool, "networkConfig.acceleratorNetworkProfile") else {}
-    zones = list_at(node_pool, "locations")
-    labels |= {"topology.kubernetes.io/zone": zones[0]} if len(zones) == 1 else {}
-    labels[PROVISIONING] = "spot" if value_at(node_pool, "config.spot") else "standard"
-    provisioning = {"config.spot": keys.spot, "config.flexStart": keys.flex_start, QUEUED: keys.queued}
-    return labels | {label: "true" for field, label in provisioning.items() if value_at(node_pool, field)}
+        return {keys.tpu_accelerator: machine.accelerator, **connection}
+    return {keys.gpu_accelerator: machine.accelerator} if machine.accelerator else {}
 
 
 SHARED_KEYS = ("topology", "topologyAware", "dynamicSlicing", "gpuSharing", "gpuPartition", "networking")
@@ -77,10 +90,11 @@ def shared_settings(entry: StackEntry, labels: Mapping[str, str]) -> list[object
 
 def _reservation_labels(name: str, entry: StackEntry) -> dict[str, str]:
     keys = catalog.labels()
-    values = {
-        keys.reservation_name: entry.get("name", name),
-        keys.reservation_project: entry.get("project"),
-        keys.reservation_blocks: entry.get("block"),
-        keys.reservation_subblocks: entry.get("subBlock"),
-    }
-    return {label: value for label, value in values.items() if value}
+    return stated(
+        {
+            keys.reservation_name: entry.get("name", name),
+            keys.reservation_project: entry.get("project"),
+            keys.reservation_blocks: entry.get("block"),
+            keys.reservation_subblocks: entry.get("subBlock"),
+        }
+    )

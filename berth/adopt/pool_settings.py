@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from berth.adopt.api_objects import ApiObject, StackEntry, last_segment, list_at, mapping_at, name_of, value_at
+from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, name_of, other_than, stated, value_at
+from berth.adopt.google.placement_policies import policy_of
 from berth.adopt.inventory import ClusterInventory
-from berth.adopt.labels import QUEUED, is_user_label
+from berth.adopt.labels import QUEUED, is_user_label, taint_entry
 from berth.catalog import DEFAULT_BOOT_DISK, Machine, gpudirect, slicing_of
 from berth.names import workload_policy_name
 from berth.text import format_duration
@@ -20,29 +21,25 @@ _DRIVERS = {"LATEST": "latest", "INSTALLATION_DISABLED": "disabled"}
 def labels_and_taints(node_pool: ApiObject) -> StackEntry:
     """Return the labels and taints of the owner, without those of GKE, Kubernetes and Berth."""
     labels = {k: v for k, v in sorted(mapping_at(node_pool, "config.labels").items()) if is_user_label(k)}
-    taints: list[StackEntry] = []
-    for taint in list_at(node_pool, "config.taints"):
-        if is_user_label(taint["key"]):
-            effect = _EFFECTS.get(taint["effect"], taint["effect"])
-            taints.append(
-                {"key": taint["key"], "value": taint.get("value", "")}
-                | ({"effect": effect} if effect != "NoSchedule" else {})
-            )
-    return ({"labels": labels} if labels else {}) | ({"taints": taints} if taints else {})
+    taints = [
+        taint_entry(taint, _EFFECTS.get(str(taint["effect"]), str(taint["effect"])))
+        for taint in list_at(node_pool, "config.taints")
+        if is_user_label(taint["key"])
+    ]
+    return stated({"labels": labels, "taints": taints})
 
 
 def gpu_settings(gpu: Mapping[str, Any]) -> StackEntry:
     """Return driver, partition and sharing of GPUs; nothing for GKE's defaults."""
-    entry: StackEntry = {}
-    driver = value_at(gpu, "gpuDriverInstallationConfig.gpuDriverVersion")
-    if driver in _DRIVERS:
-        entry["driverVersion"] = _DRIVERS[driver]
-    if gpu.get("gpuPartitionSize"):
-        entry["gpuPartition"] = gpu["gpuPartitionSize"]
-    if sharing := gpu.get("gpuSharingConfig"):
-        strategy = {"MPS": {"strategy": "mps"}}.get(sharing.get("gpuSharingStrategy"), {})
-        entry["gpuSharing"] = {**strategy, "maxSharedClients": int(sharing["maxSharedClientsPerGpu"])}
-    return entry
+    sharing = mapping_at(gpu, "gpuSharingConfig")
+    strategy = {"strategy": "mps"} if sharing.get("gpuSharingStrategy") == "MPS" else {}
+    return stated(
+        {
+            "driverVersion": _DRIVERS.get(str(value_at(gpu, "gpuDriverInstallationConfig.gpuDriverVersion"))),
+            "gpuPartition": gpu.get("gpuPartitionSize"),
+            "gpuSharing": sharing and {**strategy, "maxSharedClients": int(sharing["maxSharedClientsPerGpu"])},
+        }
+    )
 
 
 def network_and_placement(
@@ -53,23 +50,29 @@ def network_and_placement(
     Slices whose chips a controller connects are whole blocks, unless the topology of their flavor has parts.
     """
     slicing = slicing_of(machine) if str(node_pool["name"]) in inventory.provision_only else None
-    entry: StackEntry = {"dynamicSlicing": slicing.modes[0]} if slicing is not None else {}
+    networking = None
     if value_at(node_pool, "networkConfig.acceleratorNetworkProfile"):
-        entry["networking"] = "dranet"
+        networking = "dranet"
     elif value_at(node_pool, "networkConfig.additionalNodeNetworkConfigs") and machine.gpudirect != "none":
-        entry["networking"] = gpudirect()[machine.gpudirect].networking
+        networking = gpudirect()[machine.gpudirect].networking
     compact = value_at(node_pool, "placementPolicy.type") == "COMPACT" and not topology and not machine.domain_topology
-    entry |= {"compactPlacement": True} if compact else {}
-    policy = last_segment(str(value_at(node_pool, "placementPolicy.policyName") or ""))
     key = f"{machine.accelerator}-{machine.domain_topology or topology}"
     own = workload_policy_name(stack, key if slicing is None else f"{key}-provision-only")
-    return entry | ({"placementPolicy": policy} if policy and policy != own else {})
+    return stated(
+        {
+            "dynamicSlicing": slicing.modes[0] if slicing is not None else None,
+            "networking": networking,
+            "compactPlacement": True if compact else None,
+            "placementPolicy": other_than(own, policy_of(node_pool)),
+        }
+    )
 
 
 def pod_range(node_pool: ApiObject, cluster: ApiObject) -> StackEntry:
     """Return the range of the pods' addresses, unless it is the cluster's."""
-    name = value_at(node_pool, "networkConfig.podRange")
-    return {"podRangeName": name} if name and name != value_at(cluster, _CLUSTER_RANGE) else {}
+    return stated(
+        {"podRangeName": other_than(value_at(cluster, _CLUSTER_RANGE), value_at(node_pool, "networkConfig.podRange"))}
+    )
 
 
 def local_ssds(node_pool: ApiObject, machine: Machine) -> StackEntry:
@@ -82,9 +85,8 @@ def local_ssds(node_pool: ApiObject, machine: Machine) -> StackEntry:
 
 def boot_disk(node_pool: ApiObject, machine: Machine | None) -> StackEntry:
     """Return the type of the boot disk; nothing for Berth's default."""
-    disk = value_at(node_pool, "config.diskType")
     default = machine.default_boot_disk if machine else DEFAULT_BOOT_DISK
-    return {} if disk in (None, default) else {"diskType": disk}
+    return stated({"diskType": other_than(default, value_at(node_pool, "config.diskType"))})
 
 
 def upgrade_settings(node_pool: ApiObject, machine: Machine) -> StackEntry:
@@ -108,13 +110,15 @@ def _is_blue_green(node_pool: ApiObject) -> bool:
 def _blue_green(node_pool: ApiObject) -> StackEntry:
     settings = mapping_at(node_pool, "upgradeSettings.blueGreenSettings")
     batches = mapping_at(settings, "standardRolloutPolicy")
-    count = int(batches.get("batchNodeCount") or 1)
-    entry: StackEntry = {"batchNodeCount": count} if count != 1 else {}
-    pauses = {"batchSoakDuration": batches.get("batchSoakDuration")}
-    pauses |= {"nodePoolSoakDuration": settings.get("nodePoolSoakDuration")}
-    for key, pause in pauses.items():
-        entry |= {key: format_duration(int(float(pause.removesuffix("s"))))} if pause else {}
-    return {"blueGreen": entry}
+    pauses = {
+        "batchSoakDuration": batches.get("batchSoakDuration"),
+        "nodePoolSoakDuration": settings.get("nodePoolSoakDuration"),
+    }
+    entry = {
+        "batchNodeCount": other_than(1, int(batches.get("batchNodeCount") or 1)),
+        **{key: pause and format_duration(int(float(pause.removesuffix("s")))) for key, pause in pauses.items()},
+    }
+    return {"blueGreen": stated(entry)}
 
 
 def _surge(node_pool: ApiObject, machine: Machine) -> StackEntry:

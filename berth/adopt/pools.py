@@ -10,9 +10,19 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.adopt import rest_fields
-from berth.adopt.api_objects import ApiObject, Kept, NotAdopted, StackEntry, list_at, mapping_at, value_at
-from berth.adopt.google.node_accounts import NodeAccounts
-from berth.adopt.google.reserved_machines import accepted_zones
+from berth.adopt.api_objects import (
+    ApiObject,
+    Kept,
+    NotAdopted,
+    StackEntry,
+    list_at,
+    mapping_at,
+    other_than,
+    stated,
+    value_at,
+)
+from berth.adopt.google.future_reservations import accepted_zones
+from berth.adopt.google.identities import NodeAccounts
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import QUEUED, gpu_config, machine_type, node_labels, shared_settings
 from berth.adopt.pool_settings import (
@@ -26,7 +36,7 @@ from berth.adopt.pool_settings import (
     upgrade_settings,
 )
 from berth.adopt.reservations import ReservationsByKey, own_reservations, reservation_key
-from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups, with_own_keys
+from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, pool_key, slice_groups, with_own_keys
 from berth.catalog import Machine
 from berth.google.node_pool import node_pool as registered_node_pool
 from berth.names import CAPACITY_MARK
@@ -35,6 +45,8 @@ from berth.registration import provider_inputs
 from berth.text import format_duration
 
 SYSTEM_POOL = "system"
+_UNNAMED = {"ANY_RESERVATION": "any-reservation", "ANY_RESERVATION_THEN_FAIL": "any-reservation-then-fail"}
+"""Types of affinity to reservations that are not named."""
 _DEFAULT_POOL = "default-pool"
 """The node pool that GKE creates with a cluster; the provider deletes it if `removeDefaultNodePool` is set."""
 
@@ -100,14 +112,12 @@ def _groups(inventory: ClusterInventory, node_pools: Sequence[ApiObject]) -> Ite
     if inventory.context is not None:
         yield from (NodePoolGroup(str(each["name"]), [each]) for each in node_pools)
         return
-    slices = [each for each in node_pools if _is_slice(each)]
-    yield from slice_groups(slices)
+    yield from slice_groups([each for each in node_pools if _is_slice(each)])
     for each in node_pools:
         if not _is_slice(each):
             name = str(each["name"])
             is_key = len(name) <= MAX_POOL_NAME
-            key = name if is_key else name[:MAX_POOL_NAME].strip("-")
-            yield NodePoolGroup(key, [each], None if is_key else name)
+            yield NodePoolGroup(name if is_key else pool_key(name), [each], None if is_key else name)
 
 
 def _is_slice(node_pool: ApiObject) -> bool:
@@ -185,43 +195,45 @@ def _adopted_pool(
     node_pool = group.members[0]
     machine = _machine_of(node_pool)
     assert machine is not None
-    gpu = gpu_config(node_pool)
-    topology = value_at(node_pool, "placementPolicy.tpuTopology") or machine.single_host_topology
-    topology = topology if machine.kind == "tpu" else None
+    gpu, stated_topology = gpu_config(node_pool), value_at(node_pool, "placementPolicy.tpuTopology")
+    topology = (stated_topology or machine.single_host_topology) if machine.kind == "tpu" else None
     size, most = _pool_size(group, machine, topology)
-    entry: StackEntry = {"machineType": machine_type(node_pool)}
+    reserves: StackEntry = {"machineType": machine_type(node_pool)}
     if machine.kind == "gpu" and machine_type(node_pool) in catalog.attachable_gpus().hosts:
-        entry["accelerator"] = {"type": gpu["acceleratorType"], "count": int(gpu["acceleratorCount"])}
-    entry |= {"topology": topology} if topology else {}
-    entry |= {"slices" if topology else "nodes": size}
-    capacity, reservation_entry = _capacity(inventory, stack, node_pool, machine, entry, most, reserved)
-    entry |= {"capacity": capacity} if capacity != "on-demand" else {}
-    entry |= _zones(
-        inventory,
-        node_pool,
-        reservation_entry[1]["zone"] if reservation_entry else None,
-        one_zone=len(group.members) > 1 or bool(value_at(node_pool, "placementPolicy.tpuTopology")),
-    )
-    if reservation_entry is None:
-        is_dws = bool(value_at(node_pool, QUEUED) or value_at(node_pool, "config.flexStart"))
-        entry |= accepted_zones(machine, list_at(node_pool, "locations"), inventory.region, dws=is_dws)
-    if topology and catalog.slice_shape(machine, topology) is None:
-        entry["acceptTopology"] = True
-    entry |= labels_and_taints(node_pool)
-    entry |= pod_range(node_pool, inventory.cluster)
-    entry |= gpu_settings(gpu)
-    entry |= network_and_placement(inventory, node_pool, machine, topology, stack)
-    entry |= local_ssds(node_pool, machine)
-    entry |= boot_disk(node_pool, machine)
-    entry |= upgrade_settings(node_pool, machine)
-    entry |= {k: v for k, v in rest_fields.stack_entry(rest_fields.NODE_POOL, node_pool).items() if k not in entry}
+        reserves["accelerator"] = {"type": gpu["acceleratorType"], "count": int(gpu["acceleratorCount"])}
+    capacity, reservation = _capacity(inventory, stack, node_pool, machine, reserves, most, reserved)
+    is_dws = bool(value_at(node_pool, QUEUED) or value_at(node_pool, "config.flexStart"))
+    zones = list_at(node_pool, "locations")
+    entry = {
+        **reserves,
+        **stated({"topology": topology}),
+        "slices" if topology else "nodes": size,
+        **stated({"capacity": other_than("on-demand", capacity)}),
+        **_zones(
+            inventory,
+            node_pool,
+            reservation[1]["zone"] if reservation else None,
+            one_zone=len(group.members) > 1 or bool(stated_topology),
+        ),
+        **({} if reservation else accepted_zones(machine, zones, inventory.region, dws=is_dws)),
+        **({"acceptTopology": True} if topology and catalog.slice_shape(machine, topology) is None else {}),
+        **labels_and_taints(node_pool),
+        **pod_range(node_pool, inventory.cluster),
+        **gpu_settings(gpu),
+        **network_and_placement(inventory, node_pool, machine, topology, stack),
+        **local_ssds(node_pool, machine),
+        **boot_disk(node_pool, machine),
+        **upgrade_settings(node_pool, machine),
+    }
+    by_table = rest_fields.stack_entry(rest_fields.NODE_POOL, node_pool)
+    entry |= {key: value for key, value in by_table.items() if key not in entry}
     shared = int(mapping_at(gpu, "gpuSharingConfig").get("maxSharedClientsPerGpu", 1) or 1)
     partitions = catalog.mig_partitions(machine.accelerator).get(gpu.get("gpuPartitionSize", ""), 1)
-    taints = {each["key"] for each in list_at(node_pool, "config.taints")}
-    taints |= {catalog.taints().queued.key} if value_at(node_pool, QUEUED) else set[str]()
+    queued = {catalog.taints().queued.key} if value_at(node_pool, QUEUED) else set[str]()
     return AdoptedPool(
-        group.key, entry, machine, node_labels(node_pool, machine, entry, reservation_entry),
-        machine.accelerators * shared * partitions, most, topology, frozenset(taints),
+        group.key, entry, machine, node_labels(node_pool, machine, entry, reservation),
+        machine.accelerators * shared * partitions, most, topology,
+        frozenset({*queued, *(each["key"] for each in list_at(node_pool, "config.taints"))}),
     )  # fmt: skip
 
 
@@ -240,9 +252,8 @@ def _pool_size(group: NodePoolGroup, machine: Machine, topology: str | None) -> 
     """Return the count to write (of slices, or of nodes) or the list of slices, and the maximum of nodes."""
     all_bounds = [scaling_bounds(each) for each in group.members]
     most = sum(each[1] for each in all_bounds)
-    hosts = 1
-    if topology and (shape := catalog.slice_shape(machine, topology)):
-        hosts = shape.hosts
+    shape = catalog.slice_shape(machine, topology) if topology else None
+    hosts = shape.hosts if shape else 1
     least, scaled = sum(each[0] for each in all_bounds) // hosts, any(each[2] for each in all_bounds)
     if not scaled:
         return group.numbers or most // hosts, most
@@ -265,11 +276,11 @@ def _capacity(
     stack: str,
     node_pool: ApiObject,
     machine: Machine,
-    entry: StackEntry,
+    reserves: StackEntry,
     most: int,
     reserved: ReservationsByKey,
 ) -> tuple[object, tuple[str, StackEntry] | None]:
-    """Return the capacity of the machines, and their reservation."""
+    """Return the capacity of the machines, and their reservation; `reserves` are the keys of what it has."""
     if value_at(node_pool, QUEUED):
         return {"queued": {}}, None
     if value_at(node_pool, "config.flexStart"):
@@ -280,15 +291,10 @@ def _capacity(
     if value_at(node_pool, "config.spot"):
         return "spot", None
     affinity = mapping_at(node_pool, "config.reservationAffinity")
-    kind = affinity.get("consumeReservationType")
-    if kind in ("ANY_RESERVATION", "ANY_RESERVATION_THEN_FAIL"):
-        return ("any-reservation" if kind == "ANY_RESERVATION" else "any-reservation-then-fail"), None
-    if kind != "SPECIFIC_RESERVATION":
-        return "on-demand", None
+    if (kind := str(affinity.get("consumeReservationType"))) != "SPECIFIC_RESERVATION":
+        return _UNNAMED.get(kind, "on-demand"), None
     zone = str(next(iter(list_at(node_pool, "locations")), ""))
     ssds = sum(local_ssds(node_pool, machine).get("localSsd", {}).values())
-    reserved_machine = {key: entry[key] for key in ("machineType", "accelerator") if key in entry}
-    reserved_machine |= {"localSsd": ssds} if ssds else {}
-    path = str(affinity["values"][0])
-    key = reservation_key(path, zone, reserved_machine, most, reserved, inventory, stack)
+    machines = {**reserves, **stated({"localSsd": other_than(0, ssds)})}
+    key = reservation_key(str(affinity["values"][0]), zone, machines, most, reserved, inventory, stack)
     return {"reservation": key}, (reserved[key].path, reserved[key].entry)

@@ -7,16 +7,29 @@ from fractions import Fraction
 from typing import Any
 
 from berth import catalog
-from berth.adopt.api_objects import ApiObject, Kept, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
+from berth.adopt.api_objects import (
+    ApiObject,
+    Kept,
+    NotAdopted,
+    StackEntry,
+    in_order,
+    list_at,
+    mapping_at,
+    name_of,
+    other_than,
+    stated,
+    value_at,
+)
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kubernetes.shared_flavors import split_flavors
 from berth.adopt.pool_settings import topology_entry
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
-from berth.plan.kueue import CPU, MILLI, PODS
+from berth.plan.kueue import CPU, MILLI
 
 MEMORY = "memory"
 _LIMIT_FIELDS = "borrowingLimit", "lendingLimit"
+_QUOTA_KEYS = ("flavor", "guaranteed", "borrow", "lend", "perAccelerator")
 _BYTE_UNITS = ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10), ("", 1)
 
 PoolsByFlavor = Mapping[str, list[AdoptedPool]]
@@ -62,20 +75,20 @@ def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) 
     GKE's own classes and those of other components (`system-*`) are left out, and those that no Kueue reads: without
     ClusterQueues.
     """
-    pod_priorities = {
-        name_of(priority_class): priority_class for priority_class in inventory.objects_of_kind("PriorityClass")
+    pod_priorities = {name_of(each): each for each in inventory.objects_of_kind("PriorityClass")}
+    result = {
+        name_of(each): _priority_entry(each, pod_priorities.pop(name_of(each), {}))
+        for each in inventory.objects_of_kind("WorkloadPriorityClass")
     }
-    result: dict[str, StackEntry] = {}
-    for priority_class in inventory.objects_of_kind("WorkloadPriorityClass"):
-        pod_priority = pod_priorities.pop(name_of(priority_class), {})
-        result[name_of(priority_class)] = _priority_entry(priority_class, pod_priority)
-    queued = bool(inventory.objects_of_kind("ClusterQueue"))
-    for name in sorted(name for name in pod_priorities if not name.startswith(("system-", "gmp-"))):
-        if not queued or abs(int(pod_priorities[name].get("value") or 0)) > _MAX_PRIORITY:
+    is_read = bool(inventory.objects_of_kind("ClusterQueue"))
+    for name, pod_priority in sorted(pod_priorities.items()):
+        if name.startswith(("system-", "gmp-")):
+            continue
+        if is_read and abs(int(pod_priority.get("value") or 0)) <= _MAX_PRIORITY:
+            result[name] = _priority_entry(pod_priority, pod_priority)
+        else:
             why = "no WorkloadPriorityClass has its name; it stays as it is"
             not_adopted.append(NotAdopted(f"PriorityClass {name}", why, kept=Kept.UNUSED))
-        else:
-            result[name] = _priority_entry(pod_priorities[name], pod_priorities[name])
     return result
 
 
@@ -84,10 +97,14 @@ _MAX_PRIORITY = 1_000_000_000
 
 
 def _priority_entry(priority_class: ApiObject, pod_priority: ApiObject) -> StackEntry:
-    entry: StackEntry = {"value": int(priority_class.get("value") or 0)}
-    entry |= {"default": True} if pod_priority.get("globalDefault") else {}
-    entry |= {"preempts": False} if pod_priority.get("preemptionPolicy") == "Never" else {}
-    return entry | ({"description": priority_class["description"]} if priority_class.get("description") else {})
+    return stated(
+        {
+            "value": int(priority_class.get("value") or 0),
+            "default": True if pod_priority.get("globalDefault") else None,
+            "preempts": False if pod_priority.get("preemptionPolicy") == "Never" else None,
+            "description": priority_class.get("description"),
+        }
+    )
 
 
 # --- quotas -----------------------------------------------------------------------------------------------------------
@@ -104,7 +121,7 @@ def quota_entries(
     `cohort` is whether idle quota can be borrowed and lent; without a cohort, limits have no effect.
     """
     entries: list[StackEntry] = []
-    for name, resources in _iter_flavor_quotas(resource):
+    for name, resources in quotas_by_flavor(resource).items():
         if name not in known:
             who = f"{resource['kind']} {name_of(resource)}"
             not_adopted.append(NotAdopted(who, f"its flavor '{name}' selects no pool's nodes; {_LOST_QUOTA}"))
@@ -120,25 +137,12 @@ def quota_entries(
 
 def quotas_by_flavor(resource: ApiObject) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Return flavor → resource → its quota, as written."""
-    return dict(_iter_flavor_quotas(resource))
-
-
-def _iter_flavor_quotas(resource: ApiObject) -> Iterator[tuple[str, dict[str, Mapping[str, Any]]]]:
-    """Yield each flavor once, with the quotas of every resource by name."""
     by_flavor: dict[str, dict[str, Mapping[str, Any]]] = {}
     for group in list_at(resource["spec"], "resourceGroups"):
         for flavor in list_at(group, "flavors"):
             resources = {each["name"]: each for each in list_at(flavor, "resources")}
             by_flavor.setdefault(flavor["name"], {}).update(resources)
-    yield from by_flavor.items()
-
-
-def pods_of_nodes(inventory: ClusterInventory) -> StackEntry:
-    """Return the pods of each node, if queues count pods and all nodes have equally many; else nothing."""
-    queues = inventory.objects_of_kind("ClusterQueue")
-    counted = any(PODS in quotas for queue in queues for quotas in quotas_by_flavor(queue).values())
-    numbers = {value_at(each, "maxPodsConstraint.maxPodsPerNode") for each in inventory.node_pools}
-    return {"maxPodsPerNode": int(numbers.pop())} if counted and len(numbers - {None}) == len(numbers) == 1 else {}
+    return by_flavor
 
 
 def nominal_quota(quota_owner: ApiObject, resource: str, flavor: str) -> int:
@@ -158,14 +162,15 @@ def _quota_entry(resources: Mapping[str, Mapping[str, Any]], pools: list[Adopted
     exact = {key: parse_quantity(resource, quota[key]) for key in ("nominalQuota", *_LIMIT_FIELDS) if key in quota}
     amounts = {key: None if amount is None else amount // _scale(resource) for key, amount in exact.items()}
     guaranteed, (borrow, lend) = amounts.get("nominalQuota") or 0, map(amounts.get, _LIMIT_FIELDS)
-    entry: StackEntry = {"guaranteed": guaranteed} if guaranteed else {}
-    if in_cohort and borrow != 0:
-        entry["borrow"] = "unlimited" if borrow is None else borrow
-    if in_cohort and lend is not None:
-        entry["lend"] = lend
     counted = ("nominalQuota", guaranteed) if guaranteed else ("borrowingLimit", borrow or 0)
-    rates = dict(_resource_rates(resources, pools, *counted))
-    return entry | ({"perAccelerator": rates} if rates else {})
+    return stated(
+        {
+            "guaranteed": other_than(0, guaranteed),
+            "borrow": other_than(0, "unlimited" if borrow is None else borrow) if in_cohort else None,
+            "lend": lend if in_cohort else None,
+            "perAccelerator": dict(_resource_rates(resources, pools, *counted)),
+        }
+    )
 
 
 def _resource_rates(
@@ -174,11 +179,10 @@ def _resource_rates(
     """Return the cpu and memory per accelerator, if they differ from the machine's."""
     if not count:
         return
-    machine_rates = _machine_rates(pools)
-    for resource, rate in machine_rates.items():
+    for resource, rate in _machine_rates(pools).items():
         seen = parse_quantity(resource, resources.get(resource, {}).get(field))
         if seen and seen != -(-count * rate // 1):
-            yield resource, (format_cores if resource == CPU else format_bytes)(-(-seen // count))
+            yield resource, _as_written(resource, -(-seen // count))
 
 
 def _machine_rates(pools: list[AdoptedPool]) -> dict[str, Fraction]:
@@ -191,13 +195,10 @@ def _machine_rates(pools: list[AdoptedPool]) -> dict[str, Fraction]:
     }
 
 
-def format_cores(milli: int) -> int | str:
-    """Return cores as a stack file has them: 2, or 500m."""
-    return milli // 1000 if milli % 1000 == 0 else f"{milli}m"
-
-
-def format_bytes(number: int) -> str:
-    """Return bytes in the largest unit that divides them."""
+def _as_written(resource: str, number: int) -> int | str:
+    """Return an amount as a stack file has it: cores as 2 or 500m, bytes in the largest unit that divides them."""
+    if resource == CPU:
+        return number // 1000 if number % 1000 == 0 else f"{number}m"
     return next(f"{number // each}{unit}" for unit, each in _BYTE_UNITS if number % each == 0)
 
 
@@ -208,25 +209,22 @@ def read_cohorts(
     inventory: ClusterInventory, known: PoolsByFlavor, not_adopted: list[NotAdopted]
 ) -> dict[str, StackEntry]:
     """Return every cohort: those that are objects, and those that only queues name."""
-    objects = {name_of(cohort_object): cohort_object for cohort_object in inventory.objects_of_kind("Cohort")}
+    objects = {name_of(each): each for each in inventory.objects_of_kind("Cohort")}
     queues = inventory.objects_of_kind("ClusterQueue")
-    referenced = {cohort_object["spec"].get("cohortName") for cohort_object in queues} | {
-        cohort_object["spec"].get("parentName") for cohort_object in objects.values()
-    }
+    referenced = {value_at(queue, "spec.cohortName") for queue in queues}
+    referenced |= {value_at(cohort_object, "spec.parentName") for cohort_object in objects.values()}
     result: dict[str, StackEntry] = {}
-    for name in sorted({*objects, *(flavor_entry for flavor_entry in referenced if flavor_entry)}):
+    for name in sorted({*objects, *(each for each in referenced if each)}):
         cohort_object = objects.get(name, {"kind": "Cohort", "metadata": {"name": name}, "spec": {}})
         spec = mapping_at(cohort_object, "spec")
         parent = spec.get("parentName")
-        entry: StackEntry = {"parent": parent} if parent else {}
         entries, rates = quota_entries({**cohort_object, "spec": spec}, known, bool(parent), not_adopted)
-        for flavor_entry in entries:
-            resource = known[flavor_entry["flavor"]][0].machine.resource
-            guaranteed_below = _guaranteed_below(name, flavor_entry["flavor"], resource, objects, queues)
-            if "guaranteed" in flavor_entry:  # a cohort's guarantee includes everything below it
-                flavor_entry["guaranteed"] += guaranteed_below
-        entry |= {"flavors": [_in_order(flavor_entry) for flavor_entry in entries]} if entries else {}
-        result[name] = entry | rates | fair_share_weight(spec)
+        for entry in entries:
+            if "guaranteed" in entry:  # a cohort's guarantee includes everything below it
+                resource = known[entry["flavor"]][0].machine.resource
+                entry["guaranteed"] += _guaranteed_below(name, entry["flavor"], resource, objects, queues)
+        flavors = [in_order(entry, _QUOTA_KEYS) for entry in entries]
+        result[name] = stated({"parent": parent, "flavors": flavors}) | rates | fair_share_weight(spec)
     return result
 
 
@@ -243,14 +241,9 @@ def _guaranteed_below(
     return total
 
 
-def _in_order(entry: StackEntry) -> StackEntry:
-    keys = ("flavor", "guaranteed", "borrow", "lend", "perAccelerator")
-    return {key: entry[key] for key in keys if key in entry}
-
-
 def fair_share_weight(spec: Mapping[str, Any]) -> StackEntry:
     """Return the weight under fair sharing, if it is not Kueue's default."""
-    return {} if (weight := read_weight(spec)) == 1 else {"fairShareWeight": weight}
+    return stated({"fairShareWeight": other_than(1, read_weight(spec))})
 
 
 def read_weight(spec: Mapping[str, Any]) -> float:
@@ -268,33 +261,35 @@ _SERVER_DEFAULTS = {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNext
 
 def queue_entry(resource: ApiObject, known: PoolsByFlavor, not_adopted: list[NotAdopted]) -> StackEntry:
     """Return a cluster queue without its names: quotas and rules; an empty entry if it has no known flavor."""
-    spec, cohort = resource["spec"], resource["spec"].get("cohortName")
-    entries, rates = quota_entries(resource, known, bool(cohort), not_adopted)
+    spec, in_cohort = resource["spec"], bool(resource["spec"].get("cohortName"))
+    entries, rates = quota_entries(resource, known, in_cohort, not_adopted)
     if not entries:
         return {}
-    entry: StackEntry = {"flavors": [_in_order(each) for each in entries], **rates}
-    if spec.get("queueingStrategy", "BestEffortFIFO") != "BestEffortFIFO":
-        entry["queueingStrategy"] = spec["queueingStrategy"]
-    if rules := _preemption_entry(spec, bool(cohort)):
-        entry["preemption"] = rules
     fungibility = {k: v for k, v in mapping_at(spec, "flavorFungibility").items() if _SERVER_DEFAULTS.get(k) != v}
-    entry |= {"flavorFungibility": fungibility} if fungibility else {}
-    entry |= {"admissionScope": spec["admissionScope"]} if spec.get("admissionScope") else {}
-    entry |= {"stopPolicy": spec["stopPolicy"]} if spec.get("stopPolicy", "None") != "None" else {}
-    entry |= {"namespaces": "all"} if spec.get("namespaceSelector") == {} else {}
-    return entry | fair_share_weight(spec)
+    rules = {
+        "queueingStrategy": other_than("BestEffortFIFO", spec.get("queueingStrategy")),
+        "preemption": _preemption_entry(spec, in_cohort),
+        "flavorFungibility": fungibility,
+        "admissionScope": spec.get("admissionScope"),
+        "stopPolicy": other_than("None", spec.get("stopPolicy")),
+        "namespaces": "all" if spec.get("namespaceSelector") == {} else None,
+    }
+    flavors = [in_order(each, _QUOTA_KEYS) for each in entries]
+    return {"flavors": flavors, **rates, **stated(rules), **fair_share_weight(spec)}
 
 
 def _preemption_entry(spec: Mapping[str, Any], in_cohort: bool) -> StackEntry:
     """Return what differs from Berth's defaults; with admission checks the default depends on the whole fleet."""
     preemption = mapping_at(spec, "preemption")
-    entry: StackEntry = {}
-    within = preemption.get("withinClusterQueue", "Never")
-    if within != "LowerPriority" or spec.get("admissionChecksStrategy"):
-        entry["withinClusterQueue"] = within
-    if (reclaim := preemption.get("reclaimWithinCohort", "Never")) != ("Any" if in_cohort else "Never"):
-        entry["reclaimWithinCohort"] = reclaim
     borrow = mapping_at(preemption, "borrowWithinCohort")
-    if borrow.get("policy", "Never") != "Never":
-        entry["borrowWithinCohort"] = dict(borrow)
-    return entry
+    within = preemption.get("withinClusterQueue", "Never")
+    usual = None if spec.get("admissionChecksStrategy") else "LowerPriority"
+    return stated(
+        {
+            "withinClusterQueue": other_than(usual, within),
+            "reclaimWithinCohort": other_than(
+                "Any" if in_cohort else "Never", preemption.get("reclaimWithinCohort", "Never")
+            ),
+            "borrowWithinCohort": dict(borrow) if borrow.get("policy", "Never") != "Never" else None,
+        }
+    )

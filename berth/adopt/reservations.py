@@ -16,8 +16,14 @@ from berth.adopt.api_objects import (
     reservation_value,
     value_at,
 )
-from berth.adopt.google.future_reservations import delivered_names, future_entry
-from berth.adopt.google.reserved_machines import accepted_zones, chips_entry, machine_fields, shared_projects
+from berth.adopt.google.future_reservations import (
+    accepted_zones,
+    chips_entry,
+    delivered_names,
+    future_entry,
+    machine_fields,
+    shared_projects,
+)
 from berth.adopt.inventory import ClusterInventory
 from berth.names import CAPACITY_MARK
 
@@ -126,8 +132,7 @@ def _add(
     name = str(answer["name"])
     key = name.removeprefix(f"{stack}-")
     key = key if key not in result else f"{key}-{last_segment(str(answer.get('zone', '')))}"
-    machine = catalog.machines().get(entry["machineType"])
-    entry |= accepted_zones(machine, [entry["zone"]], inventory.region)
+    entry |= accepted_zones(catalog.machines().get(entry["machineType"]), [entry["zone"]], inventory.region)
     is_named = name == f"{stack}-{key}" and not entry.get("existing")
     result[key] = FoundReservation(name, entry | ({} if is_named else {"name": name}))
 
@@ -135,8 +140,7 @@ def _add(
 def _reservation_entry(answer: ApiObject, of_queues: frozenset[str]) -> StackEntry | None:
     """Return the entry of machines that only pools which name them use; None for any other reservation."""
     specific = mapping_at(answer, "specificReservation")
-    properties = mapping_at(specific, "instanceProperties")
-    fields = machine_fields(properties, of_a_queue=str(answer["name"]) in of_queues)
+    fields = machine_fields(mapping_at(specific, "instanceProperties"), of_a_queue=str(answer["name"]) in of_queues)
     if fields is None or answer.get("specificReservationRequired") is False:
         return None
     machine_type = str(fields.pop("machineType"))
@@ -193,7 +197,6 @@ def reservation_key(
     key = own_name if own_name not in reserved else f"{own_name}-{len(reserved)}"
     path_fields = {"project": "projects", "block": "reservationBlocks", "subBlock": "reservationSubBlocks"}
     entry = {"existing": True, "name": name, **{k: path_ids[v] for k, v in path_fields.items() if v in path_ids}}
-    accepted = accepted_zones(catalog.machines().get(kind), [zone], inventory.region)
-    entry |= {**machine, "zone": zone, **accepted}
+    entry |= {**machine, "zone": zone, **accepted_zones(catalog.machines().get(kind), [zone], inventory.region)}
     reserved[key] = FoundReservation(path, entry, is_assumed=True, users=[(kind, nodes)], project=project)
     return key

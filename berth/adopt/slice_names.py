@@ -110,17 +110,17 @@ def _numbered_groups(node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]
         if len(members) == 1 or numbers[-1] > MAX_SLICE_NUMBER:
             yield from map(_single, members)
         elif numbers == [*range(len(members))]:
-            yield NodePoolGroup(_key(stem), members, stem + "{i}", is_sliced=True)
+            yield NodePoolGroup(pool_key(stem), members, stem + "{i}", is_sliced=True)
         else:
-            yield NodePoolGroup(_key(stem), members, stem + "{n}", is_sliced=True, numbers=_unless_counted(numbers))
+            yield NodePoolGroup(pool_key(stem), members, stem + "{n}", is_sliced=True, numbers=_unless_counted(numbers))
 
 
 def _single(node_pool: ApiObject) -> NodePoolGroup:
     name = str(node_pool["name"])
-    return NodePoolGroup(_key(name), [node_pool], name, is_sliced=True)
+    return NodePoolGroup(pool_key(name), [node_pool], name, is_sliced=True)
 
 
-def _key(name: str) -> str:
+def pool_key(name: str) -> str:
     """Return the key of a pool with this name: a key is shorter than a node pool's name may be."""
     return name[:MAX_POOL_NAME].strip("-")
 

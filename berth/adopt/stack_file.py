@@ -13,14 +13,13 @@ from msgspec.structs import replace
 
 from berth.adopt.admission_checks import set_queued_options
 from berth.adopt.api_objects import Kept, NotAdopted, StackEntry, in_order, mapping_at
-from berth.adopt.cluster_contents import existing_cluster_fleet
 from berth.adopt.clusters import cluster_section, project_settings
 from berth.adopt.controllers import controller_sections, operators
 from berth.adopt.gke_made_pools import compute_class_section, read_gke_made_pools
 from berth.adopt.google.identities import needs_project_number
 from berth.adopt.google.monitoring import monitoring_section
 from berth.adopt.inventory import ClusterInventory
-from berth.adopt.kept_cluster import kept_cluster_fleet
+from berth.adopt.kept_cluster import existing_cluster_fleet, kept_cluster_fleet
 from berth.adopt.kubernetes.capacity_buffers import add_buffers
 from berth.adopt.pools import AdoptedPool, read_pools
 from berth.adopt.queues import match_flavors, nominal_quota, read_cohorts, read_priorities
@@ -53,8 +52,7 @@ def adopt(inventory: ClusterInventory, stack: str, kept: Collection[str] = ()) -
     classes = compute_class_section(inventory, made, reserve, not_adopted)
     for found in reserved.values():
         if found.is_unmanaged:
-            subject = f"reservation {found.path}"
-            not_adopted.append(NotAdopted(subject, found.why_unmanaged(), kept=Kept.EXISTING))
+            not_adopted.append(NotAdopted(f"reservation {found.path}", found.why_unmanaged(), kept=Kept.EXISTING))
     sections: dict[str, object] = {
         "cluster": cluster_section(inventory, stack, not_adopted) if inventory.manages_cluster else {},
         "reservations": {key: found.full_entry() for key, found in sorted(reserved.items())},

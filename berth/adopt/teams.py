@@ -17,11 +17,14 @@ from berth.adopt.api_objects import (
     mapping_at,
     name_of,
     namespace_of,
+    other_than,
+    stated,
 )
 from berth.adopt.google.identities import identity_entry
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.queues import PoolsByFlavor, queue_entry, read_weight
 from berth.names import MANAGED_BY_LABEL, TEAM_LABEL, is_dns_label, is_shared_namespace
+from berth.plan.grouping import grouped
 from berth.plan.policies import POD_PRIORITIES, SERVICE_TYPES
 from berth.spec.tenancy import ANNOTATION_KEY
 
@@ -42,17 +45,16 @@ _KEYS = (
 
 def platform_section(inventory: ClusterInventory) -> StackEntry:
     """Return the groups that manage every team, if Berth gave them that right."""
-    owners = _groups(inventory.objects_of_kind("ClusterRoleBinding"), _OWNERS)
-    return {"owners": owners} if owners else {}
+    return stated({"owners": _groups(inventory.objects_of_kind("ClusterRoleBinding"), _OWNERS)})
 
 
 def read_teams(
     inventory: ClusterInventory, namespaces: Mapping[str, str], known: PoolsByFlavor, not_adopted: list[NotAdopted]
 ) -> tuple[dict[str, StackEntry], dict[str, StackEntry]]:
     """Return the sections `teams` and `clusterQueues`; `namespaces` maps each to its team."""
-    local_queues_by_queue: dict[str, list[ApiObject]] = {}
-    for local_queue in inventory.objects_of_kind("LocalQueue"):
-        local_queues_by_queue.setdefault(local_queue["spec"]["clusterQueue"], []).append(local_queue)
+    local_queues_by_queue = grouped(
+        (local_queue["spec"]["clusterQueue"], local_queue) for local_queue in inventory.objects_of_kind("LocalQueue")
+    )
     made: dict[str, StackEntry] = {
         team: _team_entry(inventory, team, places, not_adopted)
         for team, places in _namespaces_by_team(namespaces).items()
@@ -61,25 +63,17 @@ def read_teams(
     cohort_of = _cohort_by_team(inventory, local_queues_by_queue, namespaces)
     for cluster_queue in inventory.objects_of_kind("ClusterQueue"):
         name, own_local_queues = name_of(cluster_queue), local_queues_by_queue.get(name_of(cluster_queue), [])
-        if not own_local_queues:
-            not_adopted.append(
-                NotAdopted(f"ClusterQueue {name}", "no LocalQueue uses it; it stays as it is", kept=Kept.UNUSED)
-            )
-            continue
-        if not (entry := queue_entry(cluster_queue, known, not_adopted)):
-            not_adopted.append(
-                NotAdopted(
-                    f"ClusterQueue {name}", "none of its flavors has a pool; it stays as it is", kept=Kept.UNUSED
-                )
-            )
+        entry = queue_entry(cluster_queue, known, not_adopted) if own_local_queues else {}
+        if not entry:
+            why = "none of its flavors has a pool" if own_local_queues else "no LocalQueue uses it"
+            not_adopted.append(NotAdopted(f"ClusterQueue {name}", f"{why}; it stays as it is", kept=Kept.UNUSED))
             continue
         entry |= local_queue_weights(own_local_queues, namespaces)
         served_teams = sorted({namespaces[namespace_of(local_queue)] for local_queue in own_local_queues})
-        local_queue_name = _local_queue_name(own_local_queues)
-        if len(served_teams) > 1 or cluster_queue["spec"].get("cohortName") != cohort_of.get(served_teams[0]):
-            cohort = {"cohort": cluster_queue["spec"]["cohortName"]} if cluster_queue["spec"].get("cohortName") else {}
-            names = {} if local_queue_name == name else {"localQueue": local_queue_name}
-            shared[name] = {"teams": served_teams, **cohort, **names, **entry}
+        local_queue_name, cohort = _local_queue_name(own_local_queues), cluster_queue["spec"].get("cohortName")
+        if len(served_teams) > 1 or cohort != cohort_of.get(served_teams[0]):
+            names = stated({"cohort": cohort, "localQueue": other_than(name, local_queue_name)})
+            shared[name] = {"teams": served_teams, **names, **entry}
             key = name
         else:
             # Berth's label, else the name of the local queue.
@@ -87,12 +81,8 @@ def read_teams(
             key = name.removeprefix(prefix) if name.startswith(prefix) else local_queue_name
             key = key if is_dns_label(key) else local_queue_name
             key = key if key not in taken else name.replace(".", "-")
-            names = {"name": name} if name != f"{served_teams[0]}-{key}" else {}
-            made[served_teams[0]]["queues"][key] = {
-                **names,
-                **({"localQueue": local_queue_name} if local_queue_name != key else {}),
-                **entry,
-            }
+            names = {"name": other_than(f"{prefix}{key}", name), "localQueue": other_than(key, local_queue_name)}
+            taken[key] = {**stated(names), **entry}
         for team in served_teams:
             if any(
                 name_of(d) == _DEFAULT_QUEUE and local_queue_name != _DEFAULT_QUEUE
@@ -118,7 +108,7 @@ def local_queue_weights(local_queues: list[ApiObject], namespaces: Mapping[str, 
         # The weight of a namespace with the team's own name is that of all its namespaces without one.
         needs_all = written.get(team, 1) != 1
         weights |= {name: weight for name, weight in written.items() if weight != 1 or needs_all}
-    return {"localQueueWeights": weights} if weights else {}
+    return stated({"localQueueWeights": weights})
 
 
 def _local_queue_name(local_queues: list[ApiObject]) -> str:
@@ -149,9 +139,7 @@ def team_of_namespace(inventory: ClusterInventory) -> dict[str, str]:
 
 def _namespaces_by_team(namespaces: Mapping[str, str]) -> dict[str, list[str]]:
     """Return team → its namespaces, the one with its own name first."""
-    result: dict[str, list[str]] = {}
-    for namespace, team in namespaces.items():
-        result.setdefault(team, []).append(namespace)
+    result = grouped((team, namespace) for namespace, team in namespaces.items())
     return {
         team: sorted(namespaces_of_team, key=lambda p: (p != team, p))
         for team, namespaces_of_team in sorted(result.items())
@@ -180,41 +168,22 @@ def _team_entry(
     inventory: ClusterInventory, team: str, namespaces: list[str], not_adopted: list[NotAdopted]
 ) -> StackEntry:
     """Return the entry of a team; a namespace that Berth did not create is used and not changed."""
-    objects = {
-        name_of(namespace_object): namespace_object for namespace_object in inventory.objects_of_kind("Namespace")
-    }
-    is_managed = {
-        each: each in objects and labels_of(objects[each]).get(MANAGED_BY_LABEL) == "berth" for each in namespaces
-    }
+    objects = {name_of(each): each for each in inventory.objects_of_kind("Namespace")}
+    managed = {name for name, each in objects.items() if labels_of(each).get(MANAGED_BY_LABEL) == "berth"}
     serving = _serving_namespaces(inventory)
-    written = [_namespace_entry(each, is_managed[each], is_serving=each in serving) for each in namespaces]
-    entry: StackEntry = {}
-    if len(namespaces) > 1:
-        entry["namespaces"] = written
-    elif written[0] != team:
-        entry["namespace"] = written[0]
-    groups = _groups(
-        [b for b in inventory.objects_of_kind("RoleBinding") if namespace_of(b) == namespaces[0]], _SUBMITTERS
-    )
-    entry |= {"groups": groups} if groups else {}
-    labels = _user_labels(objects.get(namespaces[0]) if is_managed[namespaces[0]] else None)
-    entry |= {"labels": labels} if labels else {}
-    if is_managed[namespaces[0]]:
-        entry |= _policy_entries(inventory, objects[namespaces[0]])
-    return entry | identity_entry(inventory, team, namespaces, not_adopted, is_managed=is_managed[namespaces[0]])
-
-
-def _policy_entries(inventory: ClusterInventory, namespace: ApiObject) -> StackEntry:
-    """Return what the annotations of a team's namespace say: its own, and what the admission policies allow it."""
-    annotations = mapping_at(namespace, "metadata.annotations")
-    defaults = {name_of(each) for each in inventory.objects_of_kind("PriorityClass") if each.get("globalDefault")}
-    priorities = [each for each in str(annotations.get(POD_PRIORITIES, "")).split(",") if each and each not in defaults]
-    services = [each for each in str(annotations.get(SERVICE_TYPES, "")).split(",") if each]
-    own = {k: v for k, v in sorted(annotations.items()) if ANNOTATION_KEY.matches(k)}
+    written = [_namespace_entry(each, each in managed, is_serving=each in serving) for each in namespaces]
+    bindings = [b for b in inventory.objects_of_kind("RoleBinding") if namespace_of(b) == namespaces[0]]
+    own = objects[namespaces[0]] if namespaces[0] in managed else None
     return {
-        **({"annotations": own} if own else {}),
-        **({"podPriorities": priorities} if priorities else {}),
-        **({"serviceTypes": services} if services else {}),
+        **stated(
+            {
+                "namespaces": written if len(namespaces) > 1 else None,
+                "namespace": None if len(namespaces) > 1 else other_than(team, written[0]),
+                "groups": _groups(bindings, _SUBMITTERS),
+            }
+        ),
+        **(_namespace_settings(inventory, own) if own is not None else {}),
+        **identity_entry(inventory, team, namespaces, not_adopted, is_managed=own is not None),
     }
 
 
@@ -236,14 +205,22 @@ def _namespace_entry(namespace: str, is_managed: bool, *, is_serving: bool) -> o
     return {"name": namespace, "existing": True, **serving, **accepted}
 
 
-def _user_labels(resource: ApiObject | None) -> dict[str, str]:
-    return (
-        {k: v for k, v in sorted(labels_of(resource).items()) if not any(t in k for t in _RESERVED_LABELS)}
-        if resource
-        else {}
-    )
-
-
 def _groups(bindings: list[ApiObject], name: str) -> list[str]:
     subjects = [s for binding in bindings if name_of(binding) == name for s in list_at(binding, "subjects")]
     return sorted({s["name"] for s in subjects if s.get("kind") == "Group"})
+
+
+def _namespace_settings(inventory: ClusterInventory, namespace: ApiObject) -> StackEntry:
+    """Return the labels and annotations of a team's namespace, and what the admission policies allow it by them."""
+    annotations = mapping_at(namespace, "metadata.annotations")
+    defaults = {name_of(each) for each in inventory.objects_of_kind("PriorityClass") if each.get("globalDefault")}
+    priorities = [each for each in str(annotations.get(POD_PRIORITIES, "")).split(",") if each and each not in defaults]
+    labels = sorted(labels_of(namespace).items())
+    return stated(
+        {
+            "labels": {k: v for k, v in labels if not any(t in k for t in _RESERVED_LABELS)},
+            "annotations": {k: v for k, v in sorted(annotations.items()) if ANNOTATION_KEY.matches(k)},
+            "podPriorities": priorities,
+            "serviceTypes": [each for each in str(annotations.get(SERVICE_TYPES, "")).split(",") if each],
+        }
+    )

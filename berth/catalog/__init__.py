@@ -27,12 +27,20 @@ from berth.catalog.cpu_machines import (
     memory_per_core,
     with_one_thread,
 )
-from berth.catalog.cpu_zones import cpu_regions, cpu_series_zones
-from berth.catalog.dynamic_slicing import DynamicSlicing as DynamicSlicing
-from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, gke_minor, parse_version
 from berth.catalog.network_rows import NETWORK_DEVICE_CLASSES, GpuDirect
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, quotas_of_accelerator, series_quotas
-from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
+from berth.catalog.releases import (
+    InvalidVersionError,
+    MinorRelease,
+    Releases,
+    VersionOrder,
+    compare_version,
+    end_of_support,
+    gke_minor,
+    parse_version,
+    releases,
+    supported_minor,
+)
 from berth.catalog.rows import (
     DEFAULT_BOOT_DISK,
     AttachableGpus,
@@ -47,6 +55,7 @@ from berth.catalog.rows import (
     ProvisioningModel,
     SliceShape,
 )
+from berth.catalog.rows import DynamicSlicing as DynamicSlicing
 from berth.catalog.slices import divisible_shape, reordered_topology, slice_shape, slice_topologies, slicing_of
 from berth.catalog.table import (
     attachable_gpus,
@@ -63,7 +72,16 @@ from berth.catalog.table import (
     taints,
 )
 from berth.catalog.tables import FactTable, fact_tables
-from berth.catalog.zones import ListedZones, listed_zones, open_zones, region_of_zone, zone_table, zones_in
+from berth.catalog.zones import (
+    ListedZones,
+    cpu_regions,
+    cpu_series_zones,
+    listed_zones,
+    open_zones,
+    region_of_zone,
+    zone_table,
+    zones_in,
+)
 
 __all__ = [
     "CORES",

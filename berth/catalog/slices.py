@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from math import prod
 
-from berth.catalog.dynamic_slicing import DynamicSlicing
-from berth.catalog.rows import Generation, Machine, SliceShape
+from berth.catalog.rows import DynamicSlicing, Generation, Machine, SliceShape
 from berth.catalog.table import generations
 
 _TOPOLOGY = re.compile(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3})+")

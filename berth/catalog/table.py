@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from berth.catalog.dynamic_slicing import DynamicSlicing
 from berth.catalog.network_rows import GpuDirect, NetworkDevices
 from berth.catalog.rows import (
     AttachableGpus,
+    DynamicSlicing,
     Generation,
     GkeLimits,
     GkeTaints,

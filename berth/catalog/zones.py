@@ -12,7 +12,6 @@ from typing import Any
 from msgspec import Struct, convert
 
 from berth.catalog.cpu_machines import CPU
-from berth.catalog.cpu_zones import cpu_regions, cpu_series_zones, cpu_zones_page
 from berth.catalog.rows import Machine
 from berth.catalog.table import attachable_gpus
 from berth.yaml_loader import load_table
@@ -158,3 +157,34 @@ def open_zones(region: str) -> tuple[str, ...]:
 def region_of_zone(zone: str) -> str:
     """Return the region of a zone: us-central1 for us-central1-a."""
     return zone.rpartition("-")[0]
+
+
+@cache
+def _cpu_table() -> Mapping[str, Any]:
+    return load_table(Path(__file__).with_name("cpu_zones.yaml"))
+
+
+def cpu_zones_page() -> Mapping[str, Any]:
+    """Return the page that lists the zones of every series, as fields of a `ZoneSource`."""
+    return _cpu_table()["page"]
+
+
+@cache
+def cpu_series_zones() -> Mapping[str, frozenset[str]]:
+    """Return series → every zone that Google's page lists it in."""
+    found: dict[str, frozenset[str]] = {}
+    for series, places in _cpu_table()["series"].items():
+        letters = (each.partition(":") for each in str(places).split())
+        found[series] = frozenset(f"{region}-{letter}" for region, _, all_letters in letters for letter in all_letters)
+    return MappingProxyType(found)
+
+
+@cache
+def _regions_by_type() -> Mapping[str, frozenset[str]]:
+    rows = _cpu_table()["rows"]
+    return {name: frozenset(str(row["regions"]).split()) for row in rows for name in str(row["of"]).split()}
+
+
+def cpu_regions(machine_type: str) -> frozenset[str] | None:
+    """Return where Google's API listed a machine type; None for one that it does not list, such as a custom type."""
+    return _regions_by_type().get(machine_type)

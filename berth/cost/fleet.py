@@ -1,4 +1,4 @@
-"""Hourly cost of a fleet: its machines, and the guarantees of teams.
+"""Hourly cost of a fleet, its machines and the guarantees of teams; and of a change.
 
 Machines only, without disks, network, licences and the cluster fee. Machines without a price are listed, never counted
 as 0.
@@ -98,7 +98,9 @@ def fleet_cost(plan: FleetPlan, prices: Prices) -> FleetCost:
     clusters, pools = {worker.name: worker.plan for worker in plan.workers}, dict[str, MachineCost]()
     for pool in plan.pools:
         models = _provisioning_models(pool, clusters.get(pool.worker or "", plan))
-        nodes = _with_kept_nodes(plan, pool)
+        # Capacity buffers keep some nodes running that nobody uses.
+        kept = kept_nodes((each for team in plan.teams for each in team.buffers), pool.name)
+        nodes = Bounds(min=max(pool.nodes.min, min(kept, pool.nodes.max)), max=pool.nodes.max)
         pools[pool.name] = _machine_cost(POOL, pool.name, pool.machine_type, pool.capacity, nodes, models, prices)
     by_flavor = _accelerator_prices(plan, pools)
     teams = {team.name: _team_cost(team, by_flavor) for team in plan.teams}
@@ -173,12 +175,6 @@ def _gpus_per_node(pool: PoolPlan) -> Fraction:
     return Fraction(pool.accelerators.max, pool.nodes.max) if pool.nodes.max else Fraction(1)
 
 
-def _with_kept_nodes(plan: FleetPlan, pool: PoolPlan) -> Bounds:
-    """Return how many nodes a pool can have, of which capacity buffers keep some running that nobody uses."""
-    kept = kept_nodes((each for team in plan.teams for each in team.buffers), pool.name)
-    return Bounds(min=max(pool.nodes.min, min(kept, pool.nodes.max)), max=pool.nodes.max)
-
-
 def _unused_reserved_nodes(held: HeldPlan, pools: Iterable[PoolPlan]) -> Bounds:
     """Return the rest of a reservation that its pools do not use; both numbers fall as the pools grow.
 
@@ -223,3 +219,48 @@ def _team_cost(team: TeamPlan, accelerator_prices: Mapping[str, Fraction | None]
         f for f, most in team.ceiling.items() if accelerator_prices.get(f) is None and (most or team.guaranteed.get(f))
     )
     return CostTotal(total(team.guaranteed), total(team.ceiling), tuple(sorted(missing)))
+
+
+MACHINES, TEAM, FLEET = "machines", "team", "fleet"
+_Pair = tuple[Fraction | None, Fraction | None]
+_NOTHING = Fraction()
+
+
+class CostChange(Struct, frozen=True):
+    """Committed cost and ceiling, each before and after; None if a price is missing.
+
+    `kind` is machines, team (its guarantee and its ceiling) or fleet. Something that does not exist costs 0.
+    """
+
+    kind: str
+    name: str
+    committed: _Pair
+    ceiling: _Pair
+
+
+def compare_costs(old: FleetCost, new: FleetCost) -> tuple[CostChange, ...]:
+    """Return machines and teams whose cost changes, by name, and the fleet last; nothing if no cost changes."""
+    changes = [*_compare(MACHINES, _machines(old), _machines(new)), *_compare(TEAM, _teams(old), _teams(new))]
+    if not changes:
+        return ()
+    before, after = old.fleet, new.fleet
+    return (*changes, CostChange(FLEET, "all", (before.committed, after.committed), (before.ceiling, after.ceiling)))
+
+
+def _compare(kind: str, before: Mapping[str, _Pair], after: Mapping[str, _Pair]) -> Iterator[CostChange]:
+    nothing: _Pair = (_NOTHING, _NOTHING)
+    for name in sorted(before.keys() | after.keys()):
+        old_cost, new_cost = before.get(name, nothing), after.get(name, nothing)
+        if old_cost != new_cost:
+            yield CostChange(kind, name, (old_cost[0], new_cost[0]), (old_cost[1], new_cost[1]))
+
+
+def _machines(cost: FleetCost) -> dict[str, _Pair]:
+    return {machine.label: (machine.committed, machine.ceiling) for machine in cost.machines}
+
+
+def _teams(cost: FleetCost) -> dict[str, _Pair]:
+    """Return a team's sums; None if a price is missing."""
+    return {
+        name: (None, None) if total.unpriced else (total.committed, total.ceiling) for name, total in cost.teams.items()
+    }

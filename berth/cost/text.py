@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
-from berth.cost.changes import TEAM, compare_costs
-from berth.cost.fleet import BUFFER, CostTotal, FleetCost
+from berth.cost.fleet import BUFFER, TEAM, CostTotal, FleetCost, compare_costs
 from berth.diagnostics import join_words
 from berth.document import Block, Change, Note, Table
+from berth.plan.grouping import grouped
 
 
 def format_money(amount: Fraction | None) -> str:
@@ -29,10 +29,7 @@ def describe_unpriced(total: CostTotal) -> str:
 
 def missing_price_lines(cost: FleetCost) -> Iterator[str]:
     """Yield missing prices, one line each, with the machines that are not counted."""
-    names: dict[tuple[str, str], list[str]] = {}
-    for machine in cost.unpriced:
-        for key in machine.missing:
-            names.setdefault(key, []).append(machine.label)
+    names = grouped((key, machine.label) for machine in cost.unpriced for key in machine.missing)
     for (machine_type, capacity), machines in names.items():
         hint = cost.prices.suggestion(machine_type)
         where = f"{machine_type} {capacity}"
@@ -57,8 +54,7 @@ def cost_blocks(cost: FleetCost) -> Iterator[Block]:
     head = ("machines", "machine", "from", "each", "committed", "ceiling", "")
     yield Table(f"Machines, {cost.prices.currency} an hour", head, rows, numbers=(3, 4, 5))
     rows = [[team, *_sum_cells(total)] for team, total in cost.teams.items()]
-    head = ("team", "guaranteed", "ceiling", "")
-    yield Table(f"Teams, {cost.prices.currency} an hour", head, rows, numbers=(1, 2))
+    yield Table(f"Teams, {cost.prices.currency} an hour", ("team", "guaranteed", "ceiling", ""), rows, numbers=(1, 2))
     yield Note([describe_scope(cost), *missing_price_lines(cost)])
 
 
@@ -79,5 +75,4 @@ def cost_change_blocks(old: FleetCost, new: FleetCost) -> Iterator[Block]:
     yield Table(f"Cost, {currency}", (currency, "committed", "ceiling"), rows, numbers=(1, 2))
     if not rows:
         yield Note(["The cost does not change."])
-    missing = dict.fromkeys((*missing_price_lines(new), *missing_price_lines(old)))
-    yield Note([describe_scope(new), *missing])
+    yield Note([describe_scope(new), *dict.fromkeys((*missing_price_lines(new), *missing_price_lines(old)))])

@@ -1,14 +1,12 @@
-"""The GKE cluster."""
+"""The GKE cluster, with access to its control plane, maintenance, and node auto-provisioning."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from berth.google.auto_provisioning import autopilot_autoscaling, standard_autoscaling
-from berth.google.control_plane import control_plane
-from berth.google.maintenance import maintenance_policy
 from berth.google.node_config import SCOPE
-from berth.plan.gke import ClusterPlan, ExistingNetworkPlan
+from berth.plan.gke import ClusterPlan, ControlPlanePlan, ExistingNetworkPlan, MaintenancePlan
+from berth.plan.node_settings import DRAIN_FIRST
 from berth.registration import Registration, without_none
 
 _REPORTED_ORDER = (
@@ -158,3 +156,126 @@ def _autopilot(plan: ClusterPlan, service_account: object, boot_disk_key: object
         "addons_config": {_DRIVERS[each]: {"enabled": True} for each in drivers} or None,
         "cluster_autoscaling": autopilot_autoscaling(service_account, boot_disk_key),
     }
+
+
+_MANAGER: Final = "manager"
+"""The name under which a worker shows the address of its manager."""
+
+
+def control_plane(plan: ControlPlanePlan, manager_range: object | None = None) -> dict[str, Any]:
+    """Return the arguments of a cluster for access to its control plane.
+
+    `manager_range` is authorized beside the networks of the plan, if the plan has `manager_access`.
+    """
+    endpoints = None
+    if plan.dns_endpoint is not None or not plan.ip_endpoint:
+        # The IP endpoints are also set where they are on: the provider keeps a block that is left out, so they stayed
+        # off. The DNS endpoint is open or closed to callers outside Google.
+        dns = None if plan.dns_endpoint is None else {"allow_external_traffic": plan.dns_endpoint}
+        endpoints = {"dns_endpoint_config": dns, "ip_endpoints_config": {"enabled": plan.ip_endpoint}}
+    return {
+        # Explicitly for a public cluster too: if the block were omitted, the provider would keep its old values and
+        # nodes would stay private. A range that is not set does not change.
+        "private_cluster_config": {
+            "enable_private_nodes": plan.private_nodes,
+            "enable_private_endpoint": not plan.public_endpoint,
+            "master_ipv4_cidr_block": plan.ip_range,
+            "master_global_access_config": {"enabled": True} if plan.global_access else None,
+        },
+        "control_plane_endpoints_config": endpoints,
+        "master_authorized_networks_config": _authorized_networks(plan, manager_range),
+    }
+
+
+def _authorized_networks(plan: ControlPlanePlan, manager_range: object | None) -> dict[str, Any] | None:
+    """Return the authorized networks; None leaves the endpoint open, an empty block closes it to all but nodes.
+
+    None, too, if there is no IP endpoint: the provider then does not send the block and would show a change forever.
+    """
+    if plan.authorized_networks is None or not plan.ip_endpoint:
+        return None
+    networks = sorted(plan.authorized_networks, key=lambda network: (network.cidr, network.name))
+    blocks: list[dict[str, object]] = [{"cidr_block": each.cidr, "display_name": each.name} for each in networks]
+    if plan.manager_access and manager_range is not None:
+        blocks.append({"cidr_block": manager_range, "display_name": _MANAGER})
+    return {"cidr_blocks": blocks, "gcp_public_cidrs_access_enabled": plan.google_ranges}
+
+
+_ANY_TIME: Final = {
+    "start_time": "2026-01-01T00:00:00Z",
+    "end_time": "2026-01-02T00:00:00Z",
+    "recurrence": "FREQ=DAILY",
+}
+"""A window that is always open. Google accepts exclusions without a window, but the provider does not: "one of
+daily_maintenance_window, recurring_maintenance_window, recurring_window must be specified"."""
+
+
+def maintenance_policy(plan: MaintenancePlan | None) -> dict[str, Any] | None:
+    """Return the window and its exclusions; None if neither is set."""
+    if plan is None or not (plan.exclusions or plan.start or plan.daily_start):
+        return None
+    policy: dict[str, Any] = {
+        "maintenance_exclusions": [
+            {
+                "exclusion_name": each.name,
+                "start_time": each.start,
+                "end_time": each.end,
+                "exclusion_options": {
+                    "scope": each.scope,
+                    "end_time_behavior": "UNTIL_END_OF_SUPPORT" if each.end is None else None,
+                },
+            }
+            for each in sorted(plan.exclusions, key=lambda exclusion: exclusion.name)
+        ]
+    }
+    if plan.daily_start is not None:
+        return {**policy, "daily_maintenance_window": {"start_time": plan.daily_start}}
+    if plan.start is None:
+        return {**policy, "recurring_window": _ANY_TIME}
+    window = {"start_time": plan.start, "end_time": plan.end, "recurrence": plan.recurrence}
+    return {**policy, "recurring_window": window}
+
+
+def standard_autoscaling(cluster: ClusterPlan, service_account: object, boot_disk_key: object) -> dict[str, Any] | None:
+    """Return auto-provisioning of a Standard cluster; None if it is off."""
+    plan = cluster.auto_provisioning
+    if plan is None:
+        return None
+    return {
+        "enabled": True,
+        "autoscaling_profile": plan.profile,
+        "auto_provisioning_locations": sorted(plan.zones) or None,
+        "resource_limits": [
+            {"resource_type": limit.resource, "minimum": limit.minimum, "maximum": limit.maximum}
+            for limit in plan.limits
+        ],
+        "auto_provisioning_defaults": {
+            "service_account": service_account,
+            "oauth_scopes": [SCOPE],
+            "image_type": "COS_CONTAINERD",
+            "disk_type": plan.disk_type,
+            "disk_size": plan.disk_size_gb,
+            "boot_disk_kms_key": boot_disk_key,
+            "management": {"auto_repair": plan.auto_repair, "auto_upgrade": True},
+            "shielded_instance_config": {
+                "enable_secure_boot": plan.secure_boot,
+                "enable_integrity_monitoring": True,
+            },
+            # Surge nodes would count against the limits and may find no accelerator.
+            "upgrade_settings": {
+                "strategy": "SURGE",
+                "max_surge": DRAIN_FIRST.max_surge,
+                "max_unavailable": DRAIN_FIRST.max_unavailable,
+            },
+        },
+    }
+
+
+def autopilot_autoscaling(service_account: object, boot_disk_key: object) -> dict[str, Any]:
+    """Return what Autopilot's nodes get, which is set here; limits and profiles must not be set."""
+    defaults = {
+        "service_account": service_account,
+        "oauth_scopes": [SCOPE],
+        "boot_disk_kms_key": boot_disk_key,
+    }
+    return {"auto_provisioning_defaults": defaults}

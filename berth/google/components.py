@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from berth.google.accelerator_networks import accelerator_firewall, accelerator_subnetwork, accelerator_vpc
-from berth.google.network import nat, nat_address, router, subnetwork, vpc
-from berth.google.service_accounts import project_roles, service_account
-from berth.google.team_identity import team_account, team_account_users, team_grants
+from berth.google.network import (
+    accelerator_firewall,
+    accelerator_subnetwork,
+    accelerator_vpc,
+    nat,
+    nat_address,
+    router,
+    subnetwork,
+    vpc,
+)
+from berth.google.service_accounts import project_roles, service_account, team_account, team_account_users, team_grants
 from berth.plan.gke import NetworkPlan, ServiceAccountPlan
 from berth.plan.node_settings import AcceleratorNetworksPlan
 from berth.plan.teams import TeamPlan

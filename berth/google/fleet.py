@@ -16,15 +16,12 @@ from berth.google.components import (
     subnet_role,
     team_identity_parts,
 )
-from berth.google.future_reservation import future_reservation
 from berth.google.monitoring import alert_policy, dashboard
 from berth.google.network import webhook_firewall
-from berth.google.node_pool import node_pool
-from berth.google.reservation import reservation
-from berth.google.service_accounts import checkpoint_writer
+from berth.google.node_pool import node_pool, workload_policy
+from berth.google.reservation import future_reservation, reservation
+from berth.google.service_accounts import checkpoint_writer, cluster_viewers
 from berth.google.services import enabled_service
-from berth.google.team_identity import cluster_viewers
-from berth.google.workload_policy import workload_policy
 from berth.manifests.releases import kubernetes_provider, release
 from berth.names import to_camel
 from berth.plan.fleet import ExistingClusterPlan, ExistingGkeClusterPlan, FleetPlan, cluster_identifier

@@ -1,4 +1,4 @@
-"""A node pool of a Standard cluster: the arguments and options that it is registered with."""
+"""A node pool of a Standard cluster, and the policies that say how accelerators of several nodes are wired."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from berth.google.node_config import node_config
+from berth.plan.capacity import WorkloadPolicyPlan
 from berth.plan.gke import NodePoolPlan
 from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan
 from berth.registration import Registration, without_none
@@ -191,3 +192,22 @@ def _network_config(plan: NodePoolPlan, created_interfaces: Sequence[tuple[objec
         ]
         or None,
     }
+
+
+def workload_policy(plan: WorkloadPolicyPlan) -> Registration:
+    """Return a Compute Engine resource policy with a workload policy."""
+    return Registration(
+        type="gcp:compute/resourcePolicy:ResourcePolicy",
+        arguments={
+            "name": plan.name,
+            "region": plan.region,
+            "workload_policy": without_none(
+                {
+                    "type": "HIGH_THROUGHPUT",
+                    "accelerator_topology": plan.accelerator_topology,
+                    "accelerator_topology_mode": plan.topology_mode,
+                }
+            ),
+        },
+        delete_before_replace=True,  # the name is fixed
+    )

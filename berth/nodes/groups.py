@@ -9,20 +9,21 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.nodes.cluster import checkpointing_of, device_classes_of, runtime_classes, storage_drivers
-from berth.nodes.dynamic_slices import (
+from berth.nodes.facts import node_facts
+from berth.nodes.labels import (
     flavor_slicing,
     healthy_parts,
     one_place,
     part_labels,
+    predicted_labels,
     uncertain_labels,
 )
-from berth.nodes.facts import node_facts
-from berth.nodes.labels import predicted_labels
 from berth.nodes.model import FleetNodes, NodeGroup
 from berth.nodes.resources import node_resources
 from berth.nodes.sources import NodeSource, node_sources
 from berth.plan.fleet import ExistingClusterPlan, FleetPlan, PoolPlan
 from berth.plan.gke import ClusterPlan
+from berth.plan.grouping import grouped
 from berth.plan.node_settings import Taint
 
 DESCRIBED: Final = "the nodes belong to an existing cluster, of which the stack file states only a part"
@@ -37,9 +38,7 @@ _EXISTING: Final = "the cluster is an existing one, of which the stack file stat
 def fleet_nodes(plan: FleetPlan) -> FleetNodes:
     """Return the nodes of a fleet: those of its cluster, or of the clusters of its workers."""
     groups = tuple(group for pool in plan.pools for group in pool_nodes(plan, pool))
-    by_pool: dict[str, list[NodeGroup]] = {}
-    for group in groups:
-        by_pool.setdefault(group.pool, []).append(group)
+    by_pool = grouped((group.pool, group) for group in groups)
     return FleetNodes(
         groups=groups,
         storage_drivers=storage_drivers(plan),

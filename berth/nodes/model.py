@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from berth.nodes.labels import beginnings, why_foreign
 from berth.plan.kueue import PODS as PODS
@@ -147,13 +146,6 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
         kept = self.kept_reason if resource.startswith(NETWORK_RESOURCE) else None
         return self.unknown_resources.get(resource) or self.open_reason or kept or ""
 
-    def in_node_pool(self, name: str) -> NodeGroup | None:
-        """Return the part of the group that is in one of its node pools; None if it has no such node pool."""
-        if name not in self.node_pools:
-            return None
-        labels = {**self.labels, NODE_POOL: name}
-        return replace(self, node_pools=(name,), slices=min(self.slices, 1), labels=labels)
-
 
 class FleetNodes(Struct, frozen=True, kw_only=True):
     """All nodes of a fleet on which its flavors place pods, and what the cluster offers beside them.
@@ -170,7 +162,3 @@ class FleetNodes(Struct, frozen=True, kw_only=True):
     open_reason: str | None = None
     by_flavor: Mapping[str, tuple[NodeGroup, ...]] = field(default_factory=dict[str, tuple[NodeGroup, ...]])
     workers: Mapping[str, FleetNodes] = field(default_factory=dict[str, "FleetNodes"])
-
-    def of_flavor(self, name: str) -> tuple[NodeGroup, ...]:
-        """Return the groups that a flavor means: those of its pools, in the order of the plan."""
-        return self.by_flavor.get(name, ())

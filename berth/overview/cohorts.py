@@ -1,11 +1,13 @@
-"""The cohorts of a fleet as a table: their queues, and for a quota tree the guarantee and ceiling of each node."""
+"""Tables of a fleet's queueing: cohorts with their queues and quotas, and the room that capacity buffers keep."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.document import Table
+from berth.document import Cell, Table
+from berth.manifests.serving.capacity_buffers import describe_units
 from berth.plan.fleet import FleetPlan
+from berth.plan.grouping import grouped
 from berth.plan.kueue import CohortPlan
 from berth.planner.queueing.quota_tree import QuotaTree
 from berth.text import abbreviate_names
@@ -36,17 +38,36 @@ def cohort_table(plan: FleetPlan) -> Table:
             rows.append([name, flavor, *figures, members[cohort.name]])
         if not nodes:
             rows.append([name, "–", "–", "–", "no queues", members[cohort.name]])
-    head = ("cohort", "flavor", "guaranteed", "ceiling", "", "queues")
-    return Table("Quota tree", head, rows, numbers=(2, 3), once=(0, 5))
+    return Table(
+        "Quota tree", ("cohort", "flavor", "guaranteed", "ceiling", "", "queues"), rows, numbers=(2, 3), once=(0, 5)
+    )
 
 
 def _in_order(plan: FleetPlan) -> Iterator[tuple[int, CohortPlan]]:
     """Yield each cohort right below its parent, with its depth."""
-    children: dict[str | None, list[CohortPlan]] = {}
-    for cohort in plan.cohorts:
-        children.setdefault(cohort.parent, []).append(cohort)
+    children = grouped((cohort.parent, cohort) for cohort in plan.cohorts)
     pending = [(0, cohort) for cohort in reversed(children.get(None, []))]
     while pending:
         depth, cohort = pending.pop()
         yield depth, cohort
         pending += [(depth + 1, child) for child in reversed(children.get(cohort.name, []))]
+
+
+def buffer_table(plan: FleetPlan) -> Table:
+    """Return each capacity buffer: its units, the nodes that they take of a pool, and the nodes that remain."""
+    most = {pool.name: pool.nodes.max for pool in plan.pools}
+    rows: list[list[Cell]] = [
+        [
+            f"{team.name}/{buffer.name}",
+            buffer.settings.provisioning_strategy,
+            describe_units(buffer),
+            buffer.pool or "made by GKE",
+            "unknown" if buffer.nodes is None else str(buffer.nodes),
+            "–" if buffer.pool is None or buffer.nodes is None else str(most[buffer.pool] - buffer.nodes),
+        ]
+        for team in plan.teams
+        for buffer in team.buffers
+    ]
+    return Table(
+        "Buffers of services", ("buffer", "", "kept ready", "pool", "nodes", "for all others"), rows, numbers=(4, 5)
+    )

@@ -10,8 +10,7 @@ from berth.diagnostics import join_words
 from berth.document import Block, Cell, Heading, Lines, Note, Share, Table
 from berth.evaluate import Evaluation
 from berth.overview.calendar import calendar_blocks
-from berth.overview.capacity_buffers import buffer_table
-from berth.overview.cohorts import cohort_table
+from berth.overview.cohorts import buffer_table, cohort_table
 from berth.overview.dynamic_slices import shape_table
 from berth.overview.forms import form_lines
 from berth.overview.problems import all_problems, left_out_note

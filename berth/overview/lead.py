@@ -14,6 +14,7 @@ from berth.overview.calendar import next_boundaries
 from berth.overview.fleet import guarantee_text
 from berth.overview.lead_events import lead_events, stays_of_machines
 from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.grouping import grouped
 from berth.plan.kueue import USAGE_BASED, ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 from berth.planner.queueing.preemption import PreemptionPair, preemption_pairs
@@ -88,10 +89,7 @@ def lead_answer(plan: FleetPlan, team: TeamPlan) -> LeadAnswer:
 
 def _by_queue(shares: _Shares, sentences: Callable[[_Shares, ClusterQueuePlan], Iterator[str]]) -> Iterator[str]:
     """Yield each sentence once, with the queues that it is true of."""
-    queues: dict[str, list[str]] = {}
-    for queue in shares.queues:
-        for sentence in sentences(shares, queue):
-            queues.setdefault(sentence, []).append(queue.name)
+    queues = grouped((sentence, queue.name) for queue in shares.queues for sentence in sentences(shares, queue))
     for sentence, names in queues.items():
         every = len(names) == len(shares.queues) > 1
         yield f"{'every queue' if every else abbreviate_names(names)}: {sentence}"

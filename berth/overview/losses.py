@@ -156,8 +156,9 @@ def _add_counted(nodes: Counter[str], slices: Counter[str], pool: PoolPlan, unit
         return
     nodes[pool.name] += number
     if nodes[pool.name] > pool.nodes.max:
-        text = f"'{nodes[pool.name]} nodes of {pool.name}' are more than it can have"
-        raise LossError(f"{text}; write at most {pool.nodes.max}")
+        raise LossError(
+            f"'{nodes[pool.name]} nodes of {pool.name}' are more than it can have; write at most {pool.nodes.max}"
+        )
 
 
 def _add_slices(slices: Counter[str], pool: PoolPlan, number: int) -> None:
@@ -165,8 +166,9 @@ def _add_slices(slices: Counter[str], pool: PoolPlan, number: int) -> None:
         raise LossError(f"pool '{pool.name}' has no slices; write '{number} node{'s' * (number > 1)} of {pool.name}'")
     slices[pool.name] += number
     if slices[pool.name] > pool.slices.max:
-        text = f"'{slices[pool.name]} slices of {pool.name}' are more than it can have"
-        raise LossError(f"{text}; write at most {pool.slices.max}")
+        raise LossError(
+            f"'{slices[pool.name]} slices of {pool.name}' are more than it can have; write at most {pool.slices.max}"
+        )
 
 
 def _add_part(nodes: Counter[str], slices: Counter[str], pool: PoolPlan, part: int, whole: int) -> None:

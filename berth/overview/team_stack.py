@@ -43,8 +43,9 @@ def deployed_tables(plan: TeamStackPlan) -> Iterator[Table]:
         kind, name, queue = workload_object(workload)
         requests = join_words([f"{quantity(resource, n)} {resource}" for resource, n in workload.pod.resources.items()])
         rows.append([key, f"{kind} {name}", queue or "–", plan.verdicts[key], workload.pod.image, requests])
-    head = ("workload", "object", "queue", "verdict", "image", "requests of each pod")
-    yield Table("Workloads", head, rows, wide=(5,))
+    yield Table(
+        "Workloads", ("workload", "object", "queue", "verdict", "image", "requests of each pod"), rows, wide=(5,)
+    )
     rows = [["ConfigMap", each.name, join_words(sorted(each.files))] for each in plan.configs]
     rows += [
         ["secrets", each.name, join_words([f"{s.file} from {s.project}/{s.secret}" for s in each.secrets])]

@@ -22,7 +22,7 @@ from berth.planner.queueing.cohorts import plan_cohorts
 from berth.planner.queueing.flavors import FlavorGroup, flavor_plan, plan_flavors, topology_plans
 from berth.planner.queueing.priorities import plan_priorities
 from berth.planner.queueing.queues import plan_cluster_queues
-from berth.planner.queueing.quota_tree import accelerator_quotas
+from berth.planner.queueing.quota_tree import guaranteed_by_flavor
 from berth.planner.queueing.windows import planned_calendar
 from berth.rules.kueue import OBJECT_RULES, configuration_violations
 from berth.rules.kueue.rule import find_violations
@@ -165,10 +165,7 @@ def queues_part(context: PlanningContext, pools: dict[str, PlannedPool], flavors
     plan_priorities(context)
     checks = plan_checks(context, flavors)
     resources = {flavor.name: flavor.resource for flavor in flavors.values()}
-    guaranteed = dict.fromkeys(flavors, 0)
-    for owner in queues:
-        for flavor, quota in accelerator_quotas(owner, resources):
-            guaranteed[flavor] += quota.nominal
+    guaranteed = guaranteed_by_flavor(queues, resources)
     return QueuesPart(
         flavors=tuple(_tolerant(flavor_plan(context, each, guaranteed[each.name]), each) for each in flavors.values()),
         topologies=topology_plans(flavors),

@@ -96,8 +96,7 @@ def _on_clear_nodes(demands: Sequence[Demand], others: Sequence[Demand], keys: C
         for node in classes:
             most = max(pods_per_node(each.pod_set, node.certain) for each in demands)
             rooms[Bin(node, {}).domain(key)] += node.count * most
-        largest = sorted(rooms, key=lambda domain: -rooms[domain])[:taken]
-        lost = {None, *largest}
+        lost = {None, *sorted(rooms, key=lambda domain: -rooms[domain])[:taken]}
         classes = [node for node in classes if Bin(node, {}).domain(key) not in lost]
     left = {node: node.certain for node in classes}
     if not wide:

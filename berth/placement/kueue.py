@@ -67,8 +67,7 @@ def _topology_refusal(
         return Refusal.ONLY_TOPOLOGY if flavor.levels is not None and not only_topologies else None
     if flavor.levels is None:
         # A flavor for other resources than the pods request may still count quota of transformed ones.
-        requested = {*pod_set.requests, PODS}
-        return Refusal.NO_TOPOLOGY if not covered or not requested.isdisjoint(covered) else None
+        return Refusal.NO_TOPOLOGY if not covered or not {*pod_set.requests, PODS}.isdisjoint(covered) else None
     assert pod_set.topology is not None
     request = pod_set.topology
     has_levels = {request.required, request.preferred, request.slice_level} <= {None, *flavor.levels}

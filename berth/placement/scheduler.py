@@ -66,12 +66,12 @@ def _unknown_domains(index: int, each: AssignedPods, classes: Sequence[NodeClass
     for field, key in dict.fromkeys(keys):
         answers = [node.label(key) for node in classes]
         if answers and key != HOSTNAME and all(answer.present is None for answer in answers):
-            message = f"whether nodes of {place_of(each)} have the label {key}, which its {field} needs, is not known"
             yield Reason(
                 pod_set=index,
                 path=("spec", field),
                 code="placement-unknown",
-                message=f"{message}: {answers[0].why}",
+                message=f"whether nodes of {place_of(each)} have the label {key}, which its {field} needs, is not known"
+                f": {answers[0].why}",
                 is_unknown=True,
             )
 
@@ -225,5 +225,6 @@ def _is_exclusive(each: AssignedPods, key: str) -> bool:
 
 def _pinned(index: int, each: AssignedPods, rule: PodRule, what: str) -> Reason:
     message = f"Kueue places {what} of {place_of(each)}, and its {rule} forbids that"
-    remedy = "remove it, or the topology request"
-    return Reason(pod_set=index, path=_RULE_PATHS[rule], code="no-place", message=f"{message}; {remedy}")
+    return Reason(
+        pod_set=index, path=_RULE_PATHS[rule], code="no-place", message=f"{message}; remove it, or the topology request"
+    )

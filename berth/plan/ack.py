@@ -7,11 +7,9 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
-from berth.plan.capacity import TimedGuarantee
 from berth.plan.fleet import AllowancesPlan
-from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan
 from berth.plan.node_settings import Bounds, Taint
-from berth.plan.teams import TeamPlan
+from berth.plan.teams import QueueingPlan
 
 
 class AckNodePoolPlan(Struct, frozen=True, kw_only=True):
@@ -108,7 +106,7 @@ class PropagationPlan(Struct, frozen=True, kw_only=True):
     purge_mode: str
 
 
-class AckFleetPlan(Struct, frozen=True, kw_only=True):
+class AckFleetPlan(QueueingPlan, frozen=True, kw_only=True):
     """All resources of one stack on Alibaba Cloud.
 
     Flavors, cohorts, queues and teams are the same as on any backend; `quotas` is the root of the quota tree that they
@@ -117,17 +115,10 @@ class AckFleetPlan(Struct, frozen=True, kw_only=True):
     """
 
     backend: ClassVar[Literal["ack"]] = "ack"
-    stack: str
     region: str
     fleet: AckOnePlan
     members: tuple[MemberPlan, ...]
-    flavors: tuple[FlavorPlan, ...]
-    priorities: tuple[PriorityPlan, ...]
-    cohorts: tuple[CohortPlan, ...]
-    cluster_queues: tuple[ClusterQueuePlan, ...]
-    teams: tuple[TeamPlan, ...]
     quotas: QuotaNodePlan | None
     propagations: tuple[PropagationPlan, ...] = ()
     allowances: AllowancesPlan = field(default_factory=AllowancesPlan)
-    calendar: tuple[TimedGuarantee, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict[str, str])

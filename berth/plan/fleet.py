@@ -14,7 +14,7 @@ from berth.plan.admission_checks import (
     ProvisioningConfigPlan,
     WorkerAccessPlan,
 )
-from berth.plan.capacity import FutureReservationPlan, HeldPlan, TimedGuarantee, WorkloadPolicyPlan
+from berth.plan.capacity import FutureReservationPlan, HeldPlan, WorkloadPolicyPlan
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.configuration import ConfigurationPlan
 from berth.plan.gke import (
@@ -26,11 +26,11 @@ from berth.plan.gke import (
     ServiceAccountPlan,
 )
 from berth.plan.installers import InstallersPlan
-from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
+from berth.plan.kueue import ChartPlan, TopologyPlan
 from berth.plan.monitoring import MonitoringPlan
 from berth.plan.node_settings import AcceleratorNetworksPlan, Bounds, Taint
 from berth.plan.policies import PoliciesPlan
-from berth.plan.teams import AccessPlan, TeamPlan
+from berth.plan.teams import AccessPlan, QueueingPlan
 
 
 class AllowancesPlan(Struct, frozen=True, kw_only=True):
@@ -152,7 +152,7 @@ class PoolPlan(Struct, frozen=True, kw_only=True):
         return self.formerly or self.name
 
 
-class FleetPlan(Struct, frozen=True, kw_only=True):
+class FleetPlan(QueueingPlan, frozen=True, kw_only=True):
     """All resources of one stack.
 
     `kueue` is None if Kueue already exists in the cluster, `access` if there are no groups, `policies` if there are no
@@ -162,7 +162,6 @@ class FleetPlan(Struct, frozen=True, kw_only=True):
     """
 
     backend: ClassVar[Literal["gke"]] = "gke"
-    stack: str
     project: str | None
     region: str | None
     services: tuple[str, ...]
@@ -171,11 +170,6 @@ class FleetPlan(Struct, frozen=True, kw_only=True):
     reservations: tuple[ReservationPlan, ...]
     pools: tuple[PoolPlan, ...]
     charts: tuple[ChartPlan, ...]
-    flavors: tuple[FlavorPlan, ...]
-    priorities: tuple[PriorityPlan, ...]
-    cohorts: tuple[CohortPlan, ...]
-    cluster_queues: tuple[ClusterQueuePlan, ...]
-    teams: tuple[TeamPlan, ...]
     labels: Mapping[str, str]
     held: tuple[HeldPlan, ...] = ()
     future_reservations: tuple[FutureReservationPlan, ...] = ()
@@ -195,7 +189,6 @@ class FleetPlan(Struct, frozen=True, kw_only=True):
     multikueue_configs: tuple[MultiKueueConfigPlan, ...] = ()
     multikueue_clusters: tuple[MultiKueueClusterPlan, ...] = ()
     manager_access: WorkerAccessPlan | None = None
-    calendar: tuple[TimedGuarantee, ...] = ()
     operators: tuple[str, ...] | None = None
     """Operators of kinds of jobs (keys of OPERATORS) that somebody installed; None if that is not known."""
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from berth.spec.admission.limits import MIN_GRACE as MIN_GRACE
-from berth.spec.admission.limits import MOUNTED_BY_THE_NODE as MOUNTED_BY_THE_NODE
+from berth.spec.admission.policies import MIN_GRACE as MIN_GRACE
+from berth.spec.admission.policies import MOUNTED_BY_THE_NODE as MOUNTED_BY_THE_NODE
 from berth.spec.admission.policies import NEW_POLICIES as NEW_POLICIES
 
 POD_SECURITY: Final = "pod-security.kubernetes.io"

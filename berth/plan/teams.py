@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -222,40 +222,17 @@ class AccessPlan(Struct, frozen=True, kw_only=True):
     serving: bool = False
 
 
-class QueueingPlan(Protocol):
-    """The teams of a fleet and what they share, which every plan of a fleet has, wherever its machines are."""
+class QueueingPlan(Struct, frozen=True, kw_only=True):
+    """The teams of a fleet and what they share, which every plan of a fleet has, wherever its machines are.
 
-    @property
-    def stack(self) -> str:
-        """The name of the stack."""
-        ...
+    `flavors` are the kinds of machines that queues have quota of, `cluster_queues` the queues of teams and shared ones,
+    `cohorts` the groups of queues that share idle quota, and `calendar` has guarantees that hold at some times only.
+    """
 
-    @property
-    def flavors(self) -> tuple[FlavorPlan, ...]:
-        """The kinds of machines that queues have quota of."""
-        ...
-
-    @property
-    def priorities(self) -> tuple[PriorityPlan, ...]:
-        """The priorities of jobs."""
-        ...
-
-    @property
-    def cohorts(self) -> tuple[CohortPlan, ...]:
-        """Groups of queues that share idle quota."""
-        ...
-
-    @property
-    def cluster_queues(self) -> tuple[ClusterQueuePlan, ...]:
-        """The queues of teams and shared queues."""
-        ...
-
-    @property
-    def calendar(self) -> tuple[TimedGuarantee, ...]:
-        """Guarantees that hold at some times only."""
-        ...
-
-    @property
-    def teams(self) -> tuple[TeamPlan, ...]:
-        """The teams, with the guarantee and the ceiling of each."""
-        ...
+    stack: str
+    flavors: tuple[FlavorPlan, ...]
+    priorities: tuple[PriorityPlan, ...]
+    cohorts: tuple[CohortPlan, ...]
+    cluster_queues: tuple[ClusterQueuePlan, ...]
+    teams: tuple[TeamPlan, ...]
+    calendar: tuple[TimedGuarantee, ...] = ()

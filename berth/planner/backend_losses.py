@@ -34,15 +34,17 @@ def report_losses(
         seen.add(setting.loss)
         because = concepts_by_loss()[setting.loss].because
         if setting.loss in accepted:
-            message = f"'{setting.written}' has no effect, because {because}; accepted by acceptLoss"
-            context.problems.accepted_risk("loss", setting.path, message)
+            context.problems.accepted_risk(
+                "loss", setting.path, f"'{setting.written}' has no effect, because {because}; accepted by acceptLoss"
+            )
         else:
             remedy = setting.remedy or f"remove {setting.path[-1]}"
-            message = (
+            context.problems.fault(
+                "not-expressible",
+                setting.path,
                 f"'{setting.written}' is not supported, because {because}; {remedy}, or add {setting.loss} to the "
-                "top-level list acceptLoss"
+                "top-level list acceptLoss",
             )
-            context.problems.fault("not-expressible", setting.path, message)
     for index, loss in enumerate(accepted):
         if loss not in seen and not context.set_aside:
             lost_on = concepts_by_loss()[loss].lost_on

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -25,12 +24,11 @@ from berth.planner.machines.reservation_checks import check_reservations
 from berth.planner.queueing import flavors, priorities
 from berth.planner.queueing.admission_checks import PlannedChecks
 from berth.planner.queueing.flavors import FlavorGroup
-from berth.planner.queueing.quota_tree import accelerator_quotas, quota_tree
+from berth.planner.queueing.quota_tree import guaranteed_by_flavor, quota_tree
 from berth.planner.queueing.windows import planned_calendar
 from berth.planner.tenancy import access, policies, teams
 from berth.planner.tenancy.capacity_buffers import with_buffers
-from berth.planner.tenancy.exclusive import exclusive_domains
-from berth.planner.tenancy.run_limits import run_limits
+from berth.planner.tenancy.policies import exclusive_domains, run_limits
 
 
 class ClusterMachines(Struct, frozen=True):
@@ -81,7 +79,7 @@ def plan_cluster_fleet(
 ) -> FleetPlan:
     """Plan one cluster. `queue_flavors` are the flavors of its queues, `checks` the admission checks and configs."""
     resource_of = {f.name: f.resource for f in queue_flavors.values()}
-    guaranteed = _guaranteed_by_flavor((*queue_plans, *cohort_plans), resource_of)
+    guaranteed = guaranteed_by_flavor((*queue_plans, *cohort_plans), resource_of)
     kueue = controllers.kueue_configuration(context, [one for each in queue_flavors.values() for one in each.claimed])
     serving.check_serving(context)
     max_nodes = [pool.hardware.nodes.max for pool in machines.pools.values()]
@@ -148,14 +146,3 @@ def plan_cluster_fleet(
         allowances=allowances,
         operators=context.spec.operators,
     )
-
-
-def _guaranteed_by_flavor(
-    owners: Iterable[ClusterQueuePlan | CohortPlan], resource_of: Mapping[str, str]
-) -> Mapping[str, int]:
-    """Accelerators of each flavor that queues and cohorts are guaranteed together; 0 for any other flavor."""
-    guaranteed = Counter[str]()
-    for owner in owners:
-        for flavor, quota in accelerator_quotas(owner, resource_of):
-            guaranteed[flavor] += quota.nominal
-    return guaranteed

@@ -127,8 +127,9 @@ class PlanningContext(Struct):
         if not self.region or self.is_set_aside("region", ""):
             return
         if not zone.startswith(f"{self.region}-"):
-            message = f"'{zone}' is outside the region {self.region}; {self._proposed_zones(machine)}"
-            self.problems.fault("bad-zone", path, message)
+            self.problems.fault(
+                "bad-zone", path, f"'{zone}' is outside the region {self.region}; {self._proposed_zones(machine)}"
+            )
         elif zone not in catalog.zone_table().regions.get(self.region, (zone,)):
             self._report_unknown_zone(path, zone, accepted, self._proposed_zones(machine))
 
@@ -171,8 +172,7 @@ class PlanningContext(Struct):
             if accepted is None
             else "acceptZone: true"
         )
-        remedy = f"{proposed}, or {key} if Google Cloud has this zone"
-        self.problems.fault("unknown-zone", path, f"{message}; {remedy}")
+        self.problems.fault("unknown-zone", path, f"{message}; {proposed}, or {key} if Google Cloud has this zone")
 
     def reject(self, section: str, name: str, code: str, path: FieldPath, message: str) -> None:
         """Report a fault and set the entry aside."""

@@ -126,8 +126,9 @@ def _backends(context: PlanningContext) -> frozenset[str]:
     """Return the backends, and report settings of others."""
     spec = context.spec.monitoring
     if spec.backend is not None and "backends" in spec.model_fields_set:
-        message = f"'{spec.backend}' and backends are both written; remove backend"
-        context.problems.fault("bad-value", ("monitoring", "backend"), message)
+        context.problems.fault(
+            "bad-value", ("monitoring", "backend"), f"'{spec.backend}' and backends are both written; remove backend"
+        )
     backends = context.monitoring_backends
     shown = join_words(sorted(backends)) or "none"
     if any(context.is_set_aside("monitoring", key) for key in ("backend", "backends")):

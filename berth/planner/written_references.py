@@ -1,10 +1,11 @@
-"""References in entries that a fault keeps out of the plan, so that a wrong name is reported in the same run."""
+"""Check names: references in entries that a fault keeps out of the plan, and keys that entries had before."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Protocol
 
-from berth.diagnostics import FieldPath
+from berth.diagnostics import FieldPath, format_path, format_value
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.planner.context import PlanningContext
 
@@ -56,3 +57,32 @@ def _references(fleet: Mapping[str, object], context: PlanningContext) -> Iterat
 def _named(section: str, path: FieldPath, name: object) -> Iterator[tuple[str, FieldPath, str]]:
     if isinstance(name, str):
         yield section, path, name
+
+
+class _HasFormerName(Protocol):
+    @property
+    def formerly(self) -> str | None: ...
+
+
+def check_former_names(context: PlanningContext, section: FieldPath, entries: Mapping[str, _HasFormerName]) -> None:
+    """Report former names that are in use, because two entries would then create the same resource."""
+    name_by_former: dict[str, str] = {}
+    for name, spec in sorted(entries.items()):
+        former, path = spec.formerly, (*section, name, "formerly")
+        if former is None:
+            continue
+        if former == name:
+            context.problems.fault(
+                "bad-former-name", path, f"'{format_value(former)}' is the current name; remove formerly"
+            )
+        elif former in entries:
+            entry_path = format_path((*section, former))
+            message = f"'{format_value(former)}' still exists as {entry_path}; remove that entry, or remove formerly"
+            context.problems.fault("bad-former-name", path, message)
+        elif (first := name_by_former.setdefault(former, name)) != name:
+            context.problems.fault(
+                "bad-former-name",
+                path,
+                f"'{format_value(former)}' is already the former name of {format_path((*section, first))}; remove one "
+                "of them",
+            )

@@ -129,8 +129,7 @@ def _limits(root: SourceValue) -> Iterator[QuotaLimit]:
     if isinstance(root.value, dict) and cast("Mapping[str, object]", root.value).get("nextPageToken"):
         root.fault("quota-answer", f"one page of an answer that has more; write all of it with {COMMANDS}")
         return
-    entries = _entries(root)
-    readers = [(entry, _reader(entry.value)) for entry in entries]
+    readers = [(entry, _reader(entry.value)) for entry in _entries(root)]
     if not readers or any(reader is None for _, reader in readers):
         root.fault("quota-answer", f"not an answer about quotas; write one with {COMMANDS}")
         return

@@ -11,7 +11,7 @@ from berth.document import Lines
 from berth.overview.ack import job_placement, node_pool_table
 from berth.overview.calendar import calendar_blocks
 from berth.plan.ack import AckFleetPlan, QuotaNodePlan
-from berth.planner.ack.reclaim import reclaim_rules
+from berth.planner.ack.elastic_quotas import reclaim_rules
 from berth.planner.queueing.preemption import describe_rules
 from berth.report.bars import flavor_charts
 from berth.report.fleet import accelerator_figures, queueing_figure, team_tables, tree_picture

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from berth.jobs.forms import choice_form, fields_form, items_form, text_form, values_form, whole_form
 from berth.jobs.pod_set import TopologyRequest
 from berth.jobs.pods import parse_amount
 from berth.jobs.values import SourceValue
@@ -68,43 +69,6 @@ def build_request(entry: Mapping[str, Any] | None) -> TopologyRequest | None:
     return None if entry is None else TopologyRequest(**{_REQUEST[key]: value for key, value in entry.items()})
 
 
-Form = Callable[[SourceValue], object]
-"""Adds a fault for every value inside a value that is not in the format."""
-
-
-def _text(expected: str) -> Form:
-    return lambda value: value.text(expected)
-
-
-def _whole(expected: str, minimum: int = 0, maximum: int = 2**63 - 1) -> Form:
-    return lambda value: value.integer(expected, minimum, maximum)
-
-
-def _one_of(*choices: str) -> Form:
-    return lambda value: value.one_of(choices)
-
-
-def _items(expected: str, form: Form) -> Form:
-    return lambda value: [form(each) for each in value.sequence(expected) or ()]
-
-
-def _values(expected: str, form: Form) -> Form:
-    return lambda value: [form(each) for each in (value.mapping(expected) or {}).values()]
-
-
-def _fields(required: str, optional: str, forms: Mapping[str, Form]) -> Callable[[SourceValue], dict[str, SourceValue]]:
-    """Return the form of a mapping with these keys, which returns its values; none if a required one is missing."""
-
-    def check(value: SourceValue) -> dict[str, SourceValue]:
-        found = value.known_fields(required.split(), optional.split()) or {}
-        for key, form in forms.items():
-            if key in found:
-                form(found[key])
-        return found
-
-    return check
-
-
 def _true(value: SourceValue) -> None:
     if value.value is not True:
         value.reject("true")
@@ -115,129 +79,129 @@ def _optional_cohort(value: SourceValue) -> None:
         value.text("a cohort's name")
 
 
-_COUNT = _whole("a whole number from 0")
-_PODS = _whole("a whole number of pods from 1", 1)
-_PRIORITY = _whole("a whole number", -(2**31), 2**31 - 1)
-_SECONDS = _whole("a whole number of seconds from 1", 1)
+_COUNT = whole_form("a whole number from 0")
+_PODS = whole_form("a whole number of pods from 1", 1)
+_PRIORITY = whole_form("a whole number", -(2**31), 2**31 - 1)
+_SECONDS = whole_form("a whole number of seconds from 1", 1)
 _WEIGHT = partial(parse_amount, "cpu")
-_FLAVOR = _text("a flavor's name")
-_JOB = _text("a job's name")
-_AMOUNTS = _values("a mapping of resources to amounts", _COUNT)
-_QUOTAS = _items(
+_FLAVOR = text_form("a flavor's name")
+_JOB = text_form("a job's name")
+_AMOUNTS = values_form("a mapping of resources to amounts", _COUNT)
+_QUOTAS = items_form(
     "a list of quotas",
-    _fields(
+    fields_form(
         "flavor resource nominal",
         "borrowingLimit lendingLimit",
         {
             "flavor": _FLAVOR,
-            "resource": _text("a resource's name"),
+            "resource": text_form("a resource's name"),
             **dict.fromkeys(("nominal", "borrowingLimit", "lendingLimit"), _COUNT),
         },
     ),
 )
-_COHORT = _fields(
+_COHORT = fields_form(
     "name",
     "parent quotas weight",
-    {"weight": _WEIGHT, "name": _text("a cohort's name"), "parent": _optional_cohort, "quotas": _QUOTAS},
+    {"weight": _WEIGHT, "name": text_form("a cohort's name"), "parent": _optional_cohort, "quotas": _QUOTAS},
 )
-_FUNGIBILITY = _fields(
+_FUNGIBILITY = fields_form(
     "",
     "whenCanBorrow whenCanPreempt preference",
     {
-        **dict.fromkeys(("whenCanBorrow", "whenCanPreempt"), _one_of(MAY_STOP_SEARCH, TRY_NEXT_FLAVOR)),
-        "preference": _one_of(BORROWING_FIRST, PREEMPTION_FIRST),
+        **dict.fromkeys(("whenCanBorrow", "whenCanPreempt"), choice_form(MAY_STOP_SEARCH, TRY_NEXT_FLAVOR)),
+        "preference": choice_form(BORROWING_FIRST, PREEMPTION_FIRST),
     },
 )
-_PREEMPTION = _fields(
+_PREEMPTION = fields_form(
     "",
     "withinClusterQueue reclaimWithinCohort borrowWithinCohort",
     {
-        "withinClusterQueue": _one_of(NEVER, LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL),
-        "reclaimWithinCohort": _one_of(NEVER, LOWER_PRIORITY, ANY),
-        "borrowWithinCohort": _fields(
+        "withinClusterQueue": choice_form(NEVER, LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL),
+        "reclaimWithinCohort": choice_form(NEVER, LOWER_PRIORITY, ANY),
+        "borrowWithinCohort": fields_form(
             "policy",
             "maxPriorityThreshold",
-            {"policy": _one_of(NEVER, LOWER_PRIORITY), "maxPriorityThreshold": _PRIORITY},
+            {"policy": choice_form(NEVER, LOWER_PRIORITY), "maxPriorityThreshold": _PRIORITY},
         ),
     },
 )
-_QUEUE = _fields(
+_QUEUE = fields_form(
     "name flavors quotas",
     "cohort strategy preemption flavorFungibility weight localQueues usageBased",
     {
         "weight": _WEIGHT,
         "quotas": _QUOTAS,
-        "localQueues": _values("a mapping of local queues to weights", _WEIGHT),
-        "flavors": _items("a list of flavors, in order of preference", _FLAVOR),
+        "localQueues": values_form("a mapping of local queues to weights", _WEIGHT),
+        "flavors": items_form("a list of flavors, in order of preference", _FLAVOR),
         "cohort": _optional_cohort,
-        "strategy": _one_of(STRICT_FIFO, BEST_EFFORT_FIFO),
+        "strategy": choice_form(STRICT_FIFO, BEST_EFFORT_FIFO),
         "flavorFungibility": _FUNGIBILITY,
         "preemption": _PREEMPTION,
-        "name": _text("a cluster queue's name"),
+        "name": text_form("a cluster queue's name"),
     },
 )
-_STATES = _values(
+_STATES = values_form(
     "a mapping of jobs to their states",
-    _fields(
+    fields_form(
         "state",
         "flavors domains evicted reason",
         {
-            "state": _text("a state"),
-            "reason": _text("a reason"),
-            "flavors": _values("a mapping of resources to flavors", _FLAVOR),
-            "domains": _values("a mapping of domains to pods", _PODS),
+            "state": text_form("a state"),
+            "reason": text_form("a reason"),
+            "flavors": values_form("a mapping of resources to flavors", _FLAVOR),
+            "domains": values_form("a mapping of domains to pods", _PODS),
             "evicted": _COUNT,
         },
     ),
 )
-_TOPOLOGY_REQUEST = _fields(
+_TOPOLOGY_REQUEST = fields_form(
     "",
     " ".join(_REQUEST),
-    {key: {"sliceSize": _PODS, "unconstrained": _true}.get(key, _text("a level")) for key in _REQUEST},
+    {key: {"sliceSize": _PODS, "unconstrained": _true}.get(key, text_form("a level")) for key in _REQUEST},
 )
-_SUBMIT = _fields(
+_SUBMIT = fields_form(
     "name queue pods requests",
     "localQueue priority topology",
     {
-        "queue": _text("a cluster queue's name"),
+        "queue": text_form("a cluster queue's name"),
         "pods": _PODS,
-        "localQueue": _text("a local queue's name"),
+        "localQueue": text_form("a local queue's name"),
         "priority": _PRIORITY,
         "topology": _TOPOLOGY_REQUEST,
         "requests": _AMOUNTS,
         "name": _JOB,
     },
 )
-_STEP = _fields("", "submit finish at then changes", {"then": _STATES, "changes": _STATES})
+_STEP = fields_form("", "submit finish at then changes", {"then": _STATES, "changes": _STATES})
 _TOPOLOGY = {
-    "topology": _items("a list of labels, widest level first", _text("a label")),
-    "nodes": _items(
+    "topology": items_form("a list of labels, widest level first", text_form("a label")),
+    "nodes": items_form(
         "a list of nodes",
-        _fields(
+        fields_form(
             "labels allocatable",
             "",
-            {"labels": _values("a mapping of labels to values", _text("a value")), "allocatable": _AMOUNTS},
+            {"labels": values_form("a mapping of labels to values", text_form("a value")), "allocatable": _AMOUNTS},
         ),
     ),
 }
-_CASE = _fields(
+_CASE = fields_form(
     "case clusterQueues steps",
     "cohorts fairSharing admissionFairSharing topology nodes kueue settled",
     {
-        "case": _text("a case's name"),
-        "kueue": _text("a release of Kueue"),
+        "case": text_form("a case's name"),
+        "kueue": text_form("a release of Kueue"),
         "settled": _true,
-        "admissionFairSharing": _fields(
+        "admissionFairSharing": fields_form(
             "usageHalfLifeTime usageSamplingInterval",
             "resourceWeights",
             {
                 **dict.fromkeys(("usageHalfLifeTime", "usageSamplingInterval"), _SECONDS),
-                "resourceWeights": _values("a mapping of resources to weights", _WEIGHT),
+                "resourceWeights": values_form("a mapping of resources to weights", _WEIGHT),
             },
         ),
-        "fairSharing": _items("a list of preemption strategies", _one_of(*FAIR_STRATEGIES)),
+        "fairSharing": items_form("a list of preemption strategies", choice_form(*FAIR_STRATEGIES)),
         **_TOPOLOGY,
-        "cohorts": _items("a list of cohorts", _COHORT),
+        "cohorts": items_form("a list of cohorts", _COHORT),
     },
 )
 

@@ -184,9 +184,10 @@ def _count_remedy(value: object) -> str:
     ends = cast("list[object]", value) if isinstance(value, list) else []
     text = value if isinstance(value, str) else "..".join(map(str, ends))
     if bounds := re.fullmatch(r"([0-9]{1,7}) *(?:-|\.\.|to) *([0-9]{1,7})", text):
-        return f"write {{min: {bounds[1]}, max: {bounds[2]}}}"
+        return f"write {{min: {int(bounds[1])}, max: {int(bounds[2])}}}"
     if counted := re.fullmatch("([0-9]{1,7})(?: *[a-z]+)?", text):
-        return f"write {counted[1]}{' without quotes' if counted[1] == value else ''}"
+        number = str(int(counted[1]))
+        return f"write {number}{' without quotes' if number == value else ''}"
     return "write a whole number, or {min: 1, max: 24}"
 
 
@@ -226,8 +227,7 @@ def _bad_amount(value: Any, resource: str, smallest: str, forms: str) -> str:
 def _parse_memory(value: Any) -> int:
     match = _MEMORY.fullmatch(value) if isinstance(value, str) else None
     if not match or not int(match[1]):
-        message = _bad_amount(value, "memory", "1Mi", "write it with its unit, as in 20Gi")
-        raise validation_fault("bad-amount", message)
+        raise validation_fault("bad-amount", _bad_amount(value, "memory", "1Mi", "write it with its unit, as in 20Gi"))
     return int(match[1]) * _BINARY[match[2] or ""]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from functools import cache
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, TypeVar, cast, get_args
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from berth.diagnostics import format_value
 from berth.diagnostics.hints import repaired
-from berth.spec.core import AfterValidator, Handler, Lax, SchemaBuilder, with_json_schema
+from berth.spec.core import AfterValidator, BeforeValidator, Handler, Lax, SchemaBuilder, with_json_schema
 from berth.spec.model import Field, Model
 
 K = TypeVar("K")
@@ -44,6 +44,19 @@ def wrong_type(value: object, remedy: str) -> PydanticCustomError:
     """Return an error for a value of the wrong type; `remedy` is what to write instead."""
     subject = "is empty" if value is None else f"'{format_value(value)}' is {yaml_type(value)}"
     return validation_fault("bad-type", f"{subject}; {remedy}")
+
+
+def short_form(model: type[Model], key: str, kind: type, remedy: str) -> BeforeValidator:
+    """Return a validator that takes a value of a kind in the place of the mapping whose only key it is."""
+
+    def expand(value: Any) -> Any:
+        if isinstance(value, dict | model):
+            return cast("object", value)
+        if not isinstance(value, kind):
+            raise wrong_type(value, remedy)
+        return {key: value}
+
+    return BeforeValidator(expand, json_schema_input_type=kind | model)
 
 
 class JsonSchema:
@@ -88,8 +101,9 @@ class Text:
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
         """Add the check of the text to the schema. What the text must be says more than that it must be one line."""
         text = inner()
-        text = core_schema.str_schema() if text["type"] == "str" else text
-        schema = core_schema.no_info_after_validator_function(self.check, text)
+        schema = core_schema.no_info_after_validator_function(
+            self.check, core_schema.str_schema() if text["type"] == "str" else text
+        )
         return with_json_schema(schema, self._json_schema)
 
     def _json_schema(self, core: Any, generate: Handler) -> Any:

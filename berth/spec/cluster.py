@@ -26,7 +26,7 @@ from berth.spec.base import (
 )
 from berth.spec.core import AfterValidator
 from berth.spec.existing_cluster import Cidr, ClusterName, ExistingClusterSpec
-from berth.spec.machines.checkpointing import CheckpointingSpec
+from berth.spec.machines.bucket_mounts import CheckpointingSpec
 from berth.spec.machines.encryption import DatabaseEncryptionSpec, KmsKey
 from berth.spec.machines.gpu_installers import GpuInstallersSpec
 from berth.spec.model import Field

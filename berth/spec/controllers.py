@@ -10,7 +10,7 @@ from berth.spec.amounts import QuantityField, Seconds
 from berth.spec.base import Entry, Model, NonEmptyText, Section, SemVer, Sequence, default_field, validation_fault
 from berth.spec.machines.pools import LabelKey, LabelValue
 from berth.spec.model import Field, check_model
-from berth.spec.multikueue import MultiKueueSpec
+from berth.spec.workers import MultiKueueSpec
 
 ResourceName = LabelKey
 
@@ -251,6 +251,7 @@ class KueueSpec(ControllerSpec):
     def _check_single_timeout(self) -> KueueSpec:
         if "wait_for_pods_ready_minutes" in self.model_fields_set and self.wait_for_pods_ready.timeout is not None:
             short = "waitForPodsReadyMinutes"
-            message = f"{short} and waitForPodsReady.timeout are the same setting; remove {short}"
-            raise validation_fault("bad-value", message)
+            raise validation_fault(
+                "bad-value", f"{short} and waitForPodsReady.timeout are the same setting; remove {short}"
+            )
         return self

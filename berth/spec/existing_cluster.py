@@ -49,19 +49,20 @@ _VARIABLE = re.compile(r"(\$\w+|\$\{[^}]*\}|%\w+%|~[^/]+)")
 
 def _check_kubeconfig_path(value: str) -> str:
     if _KUBECONFIG_CONTENT.search(value):  # the value is not printed: it contains keys
-        message = (
-            "contains a kubeconfig, which anyone who can read this file could use; write the path of a kubeconfig file"
+        raise validation_fault(
+            "secret",
+            "contains a kubeconfig, which anyone who can read this file could use; write the path of a kubeconfig file",
         )
-        raise validation_fault("secret", message)
     if "://" in value:
-        message = (
-            f"'{format_value(value)}' is an address, and a provider reads a file; write the path of a kubeconfig file"
+        raise validation_fault(
+            "bad-value",
+            f"'{format_value(value)}' is an address, and a provider reads a file; write the path of a kubeconfig file",
         )
-        raise validation_fault("bad-value", message)
     first, colon, _ = value[2:].partition(":")  # a drive has one too
     if colon:
-        message = f"'{format_value(value)}' is several files, and a provider reads one; write {value[:2]}{first}"
-        raise validation_fault("bad-value", message)
+        raise validation_fault(
+            "bad-value", f"'{format_value(value)}' is several files, and a provider reads one; write {value[:2]}{first}"
+        )
     if found := _VARIABLE.match(value):
         own = found[1] in ("$HOME", "${HOME}", "%USERPROFILE%")
         path = f"~{value.removeprefix(found[1])}" if own else "the path itself"
@@ -110,11 +111,11 @@ class ExistingClusterSpec(Model):
                 "secret and kubeconfig are both set; remove one of them",
             )
         elif self.secret is None and self.context is None:
-            message = (
+            raise validation_fault(
+                "missing-key",
                 "context is missing, and the current context of the kubeconfig can change; write context: <name>, or "
-                "name, location and project of a GKE cluster in which Berth creates node pools"
+                "name, location and project of a GKE cluster in which Berth creates node pools",
             )
-            raise validation_fault("missing-key", message)
         return self
 
     def _check_gke(self) -> None:
@@ -126,11 +127,11 @@ class ExistingClusterSpec(Model):
             raise validation_fault("missing-key", message)
         ways = {"context": self.context, "kubeconfig": self.kubeconfig, "secret": self.secret}
         if extra := [key for key, value in ways.items() if value is not None]:
-            message = (
+            raise validation_fault(
+                "contradiction",
                 f"{join_words(extra)} cannot be combined with the GKE cluster '{self.name}', whose address Berth "
-                f"gets from GKE; remove {join_words(extra)}, or remove name, location and project"
+                f"gets from GKE; remove {join_words(extra)}, or remove name, location and project",
             )
-            raise validation_fault("contradiction", message)
 
     @property
     def is_gke(self) -> bool:

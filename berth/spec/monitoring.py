@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal
 
 from berth.spec.amounts import Seconds
 from berth.spec.base import (
@@ -14,9 +14,9 @@ from berth.spec.base import (
     Sequence,
     Text,
     default_field,
+    short_form,
     unique_items,
     validation_fault,
-    wrong_type,
 )
 from berth.spec.core import AfterValidator, BeforeValidator
 from berth.spec.model import Field
@@ -41,16 +41,7 @@ class AlertSpec(Model):
     """Create the alert; `false` in the place of the mapping means `enabled: false`."""
 
 
-def _expand_alert(value: Any) -> Any:
-    """Return a mapping for `false`, which disables an alert."""
-    if isinstance(value, dict | AlertSpec):
-        return cast("object", value)
-    if not isinstance(value, bool):
-        raise wrong_type(value, "write {limit: <number>, for: 30m}, or false")
-    return {"enabled": value}
-
-
-AlertField = Annotated[AlertSpec, BeforeValidator(_expand_alert, json_schema_input_type=bool | AlertSpec)]
+AlertField = Annotated[AlertSpec, short_form(AlertSpec, "enabled", bool, "write {limit: <number>, for: 30m}, or false")]
 
 
 class PrometheusSpec(Model):

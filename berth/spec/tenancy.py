@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal
 
 from pydantic_core import CoreSchema, core_schema
 
 from berth.diagnostics import format_value
-from berth.spec.admission.limits import GracePeriod, VolumeType
-from berth.spec.admission.policies import PolicyName, PolicySpec
+from berth.spec.admission.policies import GracePeriod, PolicyName, PolicySpec, VolumeType
 from berth.spec.amounts import Bytes, MilliCpu
 from berth.spec.base import (
     DnsLabel,
@@ -22,14 +21,13 @@ from berth.spec.base import (
     Sequence,
     Text,
     default_field,
+    short_form,
     unique_items,
     validation_fault,
-    wrong_type,
 )
 from berth.spec.cluster import Cidr
-from berth.spec.core import AfterValidator, BeforeValidator, SchemaBuilder
-from berth.spec.machines.bucket_mounts import BucketMountSpec
-from berth.spec.machines.checkpointing import BucketName
+from berth.spec.core import AfterValidator, SchemaBuilder
+from berth.spec.machines.bucket_mounts import BucketMountSpec, BucketName
 from berth.spec.model import Field
 
 
@@ -39,11 +37,11 @@ class _NotAddress:
     def check(self, value: Any) -> Any:
         """Return the value; raise a fault if it is the address of an account."""
         if isinstance(value, str) and value.endswith(".gserviceaccount.com"):
-            message = (
+            raise validation_fault(
+                "bad-value",
                 f"'{format_value(value)}' is the address of an account, but Berth creates the account that pods "
-                "impersonate; write the ID of a new one, or remove impersonate, and the pods get the grants themselves"
+                "impersonate; write the ID of a new one, or remove impersonate, and the pods get the grants themselves",
             )
-            raise validation_fault("bad-value", message)
         return value
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
@@ -140,15 +138,9 @@ class NamespaceSpec(Model):
     `gke-*`, `config-*`, `cnrm-*`, `istio-*`, `*-system`."""
 
 
-def _parse_namespace(value: Any) -> Any:
-    if isinstance(value, dict | NamespaceSpec):
-        return cast("object", value)
-    if not isinstance(value, str):
-        raise wrong_type(value, "write its name, or {name: <name>, existing: true}")
-    return {"name": value}
-
-
-NamespaceField = Annotated[NamespaceSpec, BeforeValidator(_parse_namespace, json_schema_input_type=str | NamespaceSpec)]
+NamespaceField = Annotated[
+    NamespaceSpec, short_form(NamespaceSpec, "name", str, "write its name, or {name: <name>, existing: true}")
+]
 
 
 def check_no_token(value: str) -> str:
@@ -177,15 +169,10 @@ class SecretSpec(Model):
     """Project of the secret. By default the fleet's."""
 
 
-def _parse_secret(value: Any) -> Any:
-    if isinstance(value, dict | SecretSpec):
-        return cast("object", value)
-    if not isinstance(value, str):
-        raise wrong_type(value, "write a secret's name, or {secret: <name>, version: <version>}")
-    return {"secret": value}
-
-
-SecretField = Annotated[SecretSpec, BeforeValidator(_parse_secret, json_schema_input_type=str | SecretSpec)]
+SecretField = Annotated[
+    SecretSpec,
+    short_form(SecretSpec, "secret", str, "write a secret's name, or {secret: <name>, version: <version>}"),
+]
 
 
 class IdentitySpec(Model):

@@ -1,19 +1,22 @@
-"""Schema of worker clusters, to which a manager sends its jobs (MultiKueue)."""
+"""Schema of MultiKueue: worker clusters, and how a manager sends jobs to them, with Kueue's own keys."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from berth.diagnostics import join_words
+from berth.spec.amounts import Seconds
 from berth.spec.base import (
     DnsLabel,
     DnsName,
     Entry,
     Model,
+    NonEmptyText,
     ProjectId,
     ProjectNumber,
     Region,
     Section,
+    Sequence,
     Text,
     validation_fault,
 )
@@ -108,17 +111,66 @@ class WorkerSpec(Model):
                 f"{join_words(ways)}: a worker is either created here or existing; write only one of these keys",
             )
         if self.cluster_profile is not None and self.token_date is not None:
-            message = "tokenDate: with clusterProfile Berth creates no token in the worker; remove tokenDate"
-            raise validation_fault("contradiction", message)
+            raise validation_fault(
+                "contradiction", "tokenDate: with clusterProfile Berth creates no token in the worker; remove tokenDate"
+            )
         if self.identifier is not None and self.made_here:
             message = "identifier: a cluster that is created here is identified by its project, region and name; remove"
             raise validation_fault("contradiction", f"{message} identifier")
         if self.cluster is not None and self.cluster.existing is not None:
-            message = "cluster.existing is not possible in a worker; write kubeconfig: <config key>"
-            raise validation_fault("contradiction", message)
+            raise validation_fault(
+                "contradiction", "cluster.existing is not possible in a worker; write kubeconfig: <config key>"
+            )
         return self
 
     @property
     def made_here(self) -> bool:
         """Whether this stack creates the cluster."""
         return self.stack is None and self.kubeconfig is None
+
+
+Dispatcher = Literal[
+    "kueue.x-k8s.io/multikueue-dispatcher-all-at-once", "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+]
+
+
+class IncrementalSpec(Model):
+    """Settings of the incremental dispatcher."""
+
+    step_size: int = Field(default=3, ge=1)
+    """Number of additional clusters of each round."""
+
+
+class AccessProviderSpec(Model):
+    """A program in Kueue's container that gets credentials."""
+
+    name: NonEmptyText
+    """Name of the provider."""
+    command: NonEmptyText
+    """The program."""
+    args: Sequence[str] = ()
+    """Arguments of the program."""
+
+
+class ClusterProfileSpec(Model):
+    """How Kueue gets credentials for clusters of a ClusterProfile."""
+
+    access_providers: Sequence[AccessProviderSpec] = Field(min_length=1)
+    """Programs in Kueue's container that get credentials."""
+
+
+class MultiKueueSpec(Model):
+    """How jobs are sent to workers. Keys that are left out have Kueue's defaults."""
+
+    dispatcher_name: Dispatcher | None = None
+    """Name of the dispatcher: all workers at once, or some more in each round."""
+    incremental_dispatcher_config: IncrementalSpec | None = None
+    """Settings of the incremental dispatcher."""
+    gc_interval: Seconds | None = None
+    """Interval at which orphaned objects on workers are deleted."""
+    origin: str | None = None
+    """Name of this manager in labels on workers."""
+    worker_lost_timeout: Seconds | None = None
+    """Time after which a worker without connection is lost."""
+    cluster_profile: ClusterProfileSpec | None = None
+    """How Kueue gets credentials for clusters of a ClusterProfile."""

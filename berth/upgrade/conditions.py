@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from berth.diagnostics import join_or, join_words
-from berth.upgrade.evidence import Evidence
+from berth.plan.configuration import ConfigurationPlan
+from berth.upgrade.evidence import EXISTING, Applicability, Evidence, Judgement, applies, is_not, is_open, listed
 from berth.upgrade.job_conditions import judge_frameworks, judge_jobs
-from berth.upgrade.judgement import EXISTING, Applicability, Judgement, applies, is_not, is_open, listed
 
 Check = Callable[[Any, Evidence], Judgement]
 
@@ -53,19 +53,14 @@ def _namespaces(names: list[str], evidence: Evidence) -> Judgement:
     return is_not(f"no team and no job of the stack is in {join_or(names)}")
 
 
-def _gate_off(gate: str, evidence: Evidence) -> Judgement:
+def _gate_off(gate: str, evidence: Evidence, config: ConfigurationPlan) -> Judgement:
     """Judge a gate that is written as false; `while_on` is checked by its own condition."""
-    if evidence.plan.kueue is None:
-        return is_open(EXISTING)
-    if evidence.plan.kueue.feature_gates.get(gate) is False:
-        return applies(f"featureGates has {gate}: false")
-    return is_not(f"{gate} is not switched off")
+    is_off = config.feature_gates.get(gate) is False
+    return applies(f"featureGates has {gate}: false") if is_off else is_not(f"{gate} is not switched off")
 
 
-def _while_on(gate: str, evidence: Evidence) -> Judgement:
-    if evidence.plan.kueue is None:
-        return is_open(EXISTING)
-    written = evidence.plan.kueue.feature_gates.get(gate)
+def _while_on(gate: str, evidence: Evidence, config: ConfigurationPlan) -> Judgement:
+    written = config.feature_gates.get(gate)
     if written is not None:
         return applies(f"featureGates has {gate}: true") if written else is_not(f"{gate} is switched off too")
     default = None if evidence.gates is None else evidence.gates.default(gate)
@@ -74,39 +69,26 @@ def _while_on(gate: str, evidence: Evidence) -> Judgement:
     return applies(f"{gate} is on by default") if default else is_not(f"{gate} is off by default")
 
 
-def _resource_named(name: str, evidence: Evidence) -> Judgement:
-    config = evidence.plan.kueue
-    if config is None:
-        return is_open(EXISTING)
+def _resource_named(name: str, evidence: Evidence, config: ConfigurationPlan) -> Judgement:
     mapped = any(mapping.name == name for mapping in config.device_mappings)
     if mapped or any(name in each.outputs for each in config.transformations):
         return applies(f"kueue.resources has a {'device class mapping' if mapped else 'transformation'} to {name}")
     return is_not(f"no mapping and no transformation of the stack is called {name}")
 
 
-def _device_mappings(_: bool, evidence: Evidence) -> Judgement:
-    config = evidence.plan.kueue
-    if config is None:
-        return is_open(EXISTING)
+def _device_mappings(_: bool, evidence: Evidence, config: ConfigurationPlan) -> Judgement:
     names = [mapping.name for mapping in config.device_mappings]
     return (
         applies(f"device classes are mapped to {join_words(names)}") if names else is_not("no device class is mapped")
     )
 
 
-def _admission_fair_sharing(_: bool, evidence: Evidence) -> Judgement:
-    config = evidence.plan.kueue
-    if config is None:
-        return is_open(EXISTING)
-    if config.admission_fair_sharing is not None:
-        return applies("kueue.admissionFairSharing is on")
-    return is_not("kueue.admissionFairSharing is off")
+def _admission_fair_sharing(_: bool, evidence: Evidence, config: ConfigurationPlan) -> Judgement:
+    is_on = config.admission_fair_sharing is not None
+    return applies("kueue.admissionFairSharing is on") if is_on else is_not("kueue.admissionFairSharing is off")
 
 
-def _excluded_transformation(_: bool, evidence: Evidence) -> Judgement:
-    config = evidence.plan.kueue
-    if config is None:
-        return is_open(EXISTING)
+def _excluded_transformation(_: bool, evidence: Evidence, config: ConfigurationPlan) -> Judgement:
     hidden = [
         each.input
         for each in config.transformations
@@ -115,6 +97,13 @@ def _excluded_transformation(_: bool, evidence: Evidence) -> Judgement:
     if hidden:
         return applies(f"the input {join_words(hidden)} of a transformation is excluded from quota")
     return is_not("no transformation has an input that is excluded from quota")
+
+
+def _of_kueue(check: Callable[[Any, Evidence, ConfigurationPlan], Judgement]) -> Check:
+    """Return a check of Kueue's Configuration: open where it is not in the stack."""
+    return lambda value, evidence: (
+        is_open(EXISTING) if evidence.plan.kueue is None else check(value, evidence, evidence.plan.kueue)
+    )
 
 
 def _priority(name: str, evidence: Evidence) -> Judgement:
@@ -150,17 +139,17 @@ def _cgroup_v1(_: bool, evidence: Evidence) -> Judgement:
 
 
 _CHECKS: Final[Mapping[str, Check]] = {
-    "moot": lambda reason, evidence: is_not(reason) if evidence.plan.kueue is not None else is_open(EXISTING),
+    "moot": _of_kueue(lambda reason, _, __: is_not(reason)),
     "never": lambda reason, _: is_not(reason),
     "own_build": _own_build,
     "namespaces": _namespaces,
-    "gate_off": _gate_off,
-    "while_on": _while_on,
-    "gate": _while_on,
-    "resource_named": _resource_named,
-    "device_mappings": _device_mappings,
-    "admission_fair_sharing": _admission_fair_sharing,
-    "excluded_transformation": _excluded_transformation,
+    "gate_off": _of_kueue(_gate_off),
+    "while_on": _of_kueue(_while_on),
+    "gate": _of_kueue(_while_on),
+    "resource_named": _of_kueue(_resource_named),
+    "device_mappings": _of_kueue(_device_mappings),
+    "admission_fair_sharing": _of_kueue(_admission_fair_sharing),
+    "excluded_transformation": _of_kueue(_excluded_transformation),
     "priority": _priority,
     "workers": _workers,
     "teams": _teams,

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from berth.diagnostics import join_words
 from berth.document import Block, Heading, Line, Lines, Note, ProblemList
+from berth.plan.grouping import grouped
 from berth.text import pluralize
+from berth.upgrade.evidence import Applicability
 from berth.upgrade.findings import NO_DOWNGRADE, Upgrade, UpgradeAction
 from berth.upgrade.gate_turns import GateTurn
-from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import phrases
 from berth.upgrade.restarts import describe_restarts
 from berth.upgrade.steps import steps_of
@@ -84,7 +85,10 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     for title, verdict, is_back in _PARTS:
         found = [each for each in upgrade.of(verdict) if each.is_back == is_back and each not in upgrade.breaking]
         yield Lines(title, [_line(each) for each in found], whole=True)
-    yield Lines("Jobs that must change", _job_lines(upgrade), whole=True)
+    tasks = grouped(
+        (name, finding.do or finding.says) for finding in upgrade.of(Applicability.APPLIES) for name in finding.objects
+    )
+    yield Lines("Jobs that must change", [(name, *dict.fromkeys(todo)) for name, todo in tasks.items()], whole=True)
     yield Lines("Defaults that turn", _turn_lines(upgrade.turns))
     yield Lines("Fields", list(_field_lines(upgrade.fields)))
     companions = [
@@ -134,15 +138,6 @@ def _line(finding: UpgradeAction) -> Line:
     return head, *below
 
 
-def _job_lines(upgrade: Upgrade) -> list[Line]:
-    """Return the objects that must change, each with what to do."""
-    tasks: dict[str, list[str]] = {}
-    for finding in upgrade.of(Applicability.APPLIES):
-        for name in finding.objects:
-            tasks.setdefault(name, []).append(finding.do or finding.says)
-    return [(name, *dict.fromkeys(todo)) for name, todo in tasks.items()]
-
-
 def _turn_lines(turns: Sequence[GateTurn]) -> list[str]:
     """Return the gates that turn, by what becomes of them."""
     groups = {
@@ -156,10 +151,7 @@ def _turn_lines(turns: Sequence[GateTurn]) -> list[str]:
 
 def _field_lines(changes: Sequence[CrdChange]) -> Iterator[str]:
     """Yield the API versions of all kinds that change alike in one line, then each field."""
-    served: dict[tuple[str, str], list[str]] = {}
-    for each in changes:
-        if each.fact == "served":
-            served.setdefault((each.before, each.after), []).append(each.kind)
+    served = grouped(((each.before, each.after), each.kind) for each in changes if each.fact == "served")
     for (before, after), names in served.items():
         verb = "is" if len(names) == 1 else "are"
         yield f"{join_words(names)} {verb} served as {_versions(after)} ({_versions(before)} before)"

@@ -10,15 +10,13 @@ from msgspec.structs import replace
 
 from berth.diagnostics import Problem
 from berth.plan.fleet import FleetPlan
-from berth.upgrade.companions import CompanionMove, companion_moves
 from berth.upgrade.conditions import judge
-from berth.upgrade.evidence import Evidence
+from berth.upgrade.evidence import Applicability, Evidence
 from berth.upgrade.gate_turns import GateTurn, gate_turns
 from berth.upgrade.holes import HoleChange, hole_changes
-from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import Key, Move, moves_between
 from berth.upgrade.restarts import Restart, restarts_by
-from berth.upgrade.untold import untold
+from berth.upgrade.untold import CompanionMove, companion_moves, untold
 from berth.versions.changes import gke_changes, jobset_changes, other_changes, required_actions
 from berth.versions.fields import CrdChange, field_changes
 from berth.versions.gates import kueue_gates
@@ -201,8 +199,7 @@ def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
     before, after = move.numbers
     older, newer = sorted((before[:2], after[:2]))
     for name, change in gke_changes().items():
-        since = tuple(map(int, change.since.split(".")))
-        if not older < since <= newer:
+        if not older < tuple(map(int, change.since.split("."))) <= newer:
             continue
         judgement = judge(change.asks, evidence)
         yield UpgradeAction(

@@ -10,8 +10,7 @@ from msgspec import Struct
 from berth.plan.fleet import FleetPlan
 from berth.text import pluralize
 from berth.upgrade.conditions import judge
-from berth.upgrade.evidence import Evidence
-from berth.upgrade.judgement import Applicability, Judgement, is_not
+from berth.upgrade.evidence import Applicability, Evidence, Judgement, is_not
 from berth.upgrade.moves import Move
 from berth.versions.changes import Hole, known_holes
 from berth.versions.gates import kueue_gates

@@ -7,8 +7,7 @@ from typing import Any
 
 from berth.diagnostics import join_or
 from berth.text import pluralize
-from berth.upgrade.evidence import Evidence, JobObject
-from berth.upgrade.judgement import EXISTING, Judgement, applies, is_not, is_open, listed
+from berth.upgrade.evidence import EXISTING, Evidence, JobObject, Judgement, applies, is_not, is_open, listed
 
 
 def judge_frameworks(names: list[str], evidence: Evidence) -> Judgement:

@@ -11,6 +11,7 @@ from berth.catalog import InvalidVersionError, parse_version, releases
 from berth.diagnostics import FieldPath, join_words
 from berth.plan.fleet import ExistingClusterPlan, ExistingGkeClusterPlan, FleetPlan
 from berth.plan.gke import ClusterPlan
+from berth.plan.grouping import grouped
 from berth.versions.numbers import InvalidReleaseError, Version, parse_release
 from berth.versions.standing import Standing, standing
 
@@ -87,9 +88,9 @@ def phrases(moves: Sequence[Move], workers: Sequence[str]) -> list[str]:
 
     Clusters of a fleet with workers that move alike share a phrase.
     """
-    clusters: dict[tuple[Key, str, str], list[Move]] = {}
-    for move in moves:
-        clusters.setdefault((move.key, move.before, move.after), []).append(move)
+    clusters: dict[tuple[Key, str, str], list[Move]] = grouped(
+        ((move.key, move.before, move.after), move) for move in moves
+    )
     found: list[str] = []
     for (key, before, after), alike in clusters.items():
         name = NAMES[key]

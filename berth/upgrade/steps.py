@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from berth.diagnostics import join_words
+from berth.upgrade.evidence import Applicability
 from berth.upgrade.findings import Upgrade
-from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import Move
 from berth.versions.numbers import parse_release
 
@@ -68,8 +68,9 @@ def _preparations(upgrade: Upgrade) -> Iterator[Step]:
             if verdict == Applicability.UNKNOWN:
                 yield Step(f"Find out whether {finding.name} applies (see above); if so, {finding.do}")
             else:
-                says = f"{finding.do[:1].upper()}{finding.do[1:]}"
-                yield Step(says, tuple(f"change {each}" for each in finding.objects))
+                yield Step(
+                    f"{finding.do[:1].upper()}{finding.do[1:]}", tuple(f"change {each}" for each in finding.objects)
+                )
     if upgrade.faults:
         yield Step("Correct the faults of the stack with the new versions")
 

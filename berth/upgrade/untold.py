@@ -1,15 +1,53 @@
-"""What no table tells about a change of versions, as phrases."""
+"""What Kueue works with and Berth does not install, and what no table tells about a change of versions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from berth.catalog import parse_version
+from berth.upgrade.evidence import Evidence
+from berth.upgrade.gate_turns import GateTurn, turns_between
 from berth.upgrade.moves import Move
-from berth.versions.changes import changelogs_read, gke_changes_read
-from berth.versions.fields import field_changes
+from berth.versions.changes import changelogs_read, companions, gke_changes_read
+from berth.versions.fields import CrdChange, field_changes
 from berth.versions.gates import companion_gates, kueue_gates
 from berth.versions.numbers import minor_of, parse_release
+from berth.versions.standing import component
+
+
+class CompanionMove(Struct, frozen=True, kw_only=True):
+    """An operator of jobs: the releases that the old and the new Kueue are built with, and what differs in them."""
+
+    key: str
+    name: str
+    before: str
+    after: str
+    turns: tuple[GateTurn, ...] = ()
+    fields: tuple[CrdChange, ...] = ()
+
+
+def companion_moves(move: Move, evidence: Evidence) -> Iterator[CompanionMove]:
+    """Yield the operators of kinds that the stack may queue whose release differs by what Kueue is built with."""
+    from berth.jobs.kinds import kinds  # `berth check` asks for no kind
+
+    built = [companions(minor_of(parse_release(version))) for version in (move.before, move.after)]
+    queued = evidence.queued_frameworks
+    mine = {row.operator for row in kinds().values() if queued is None or row.framework in queued}
+    for key in sorted(built[0].keys() & built[1].keys() & mine):
+        before, after = (releases[key] for releases in built)
+        if before == after:
+            continue
+        gates = [companion_gates(key, version) for version in (before, after)]
+        yield CompanionMove(
+            key=key,
+            name=component(key).name,
+            before=before,
+            after=after,
+            turns=tuple(turns_between(*gates)),
+            fields=field_changes(key, before, after) or (),
+        )
 
 
 def untold(move: Move) -> Iterator[str]:
@@ -44,8 +82,7 @@ def _partial_gates(move: Move) -> Iterator[str]:
 def _unread_minors(move: Move) -> Iterator[str]:
     """Yield the minors of GKE on the way of which only the API versions that they remove were read."""
     (major, first), (_, last) = sorted(numbers[:2] for numbers in move.numbers)
-    read = parse_version(gke_changes_read())[1]
-    minors = [f"{major}.{minor}" for minor in range(first + 1, min(last + 1, read))]
+    minors = [f"{major}.{minor}" for minor in range(first + 1, min(last + 1, parse_version(gke_changes_read())[1]))]
     if minors:
         yield (
             f"of GKE {_span(minors)} Berth has only the API versions that are no longer served: what else changes is "

@@ -10,11 +10,12 @@ At every sample, of one team and one flavor, in accelerators:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from berth.plan.fleet import FleetPlan
+from berth.plan.grouping import grouped
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan, root_of
 from berth.usage.series import NOMINAL, PENDING, USAGE, Samples, UsageMetrics
 
@@ -95,7 +96,9 @@ class _Accounts:
         self.lent: dict[tuple[str, str], dict[int, float]] = {}
         for flavor in plan.flavors:
             having = [queue for queue in self.queues if any(entry.flavor == flavor.name for entry in queue.flavors)]
-            for members in _by_root(having, self.roots).values():
+            # A queue without a cohort lends to nobody.
+            trees = grouped((self.roots[queue.name], queue) for queue in having if queue.name in self.roots)
+            for members in trees.values():
                 self._divide_loans(members, flavor)
 
     def team(self, name: str) -> TeamAccount:
@@ -202,15 +205,6 @@ def _planned(queue: ClusterQueuePlan, flavor: FlavorPlan) -> int:
         for quota in entry.quotas
         if quota.resource == flavor.resource
     )
-
-
-def _by_root(queues: Sequence[ClusterQueuePlan], roots: Mapping[str, str]) -> Mapping[str, list[ClusterQueuePlan]]:
-    """Queues by the root of their cohort tree; a queue without a cohort lends to nobody, and is left out."""
-    grouped: dict[str, list[ClusterQueuePlan]] = {}
-    for queue in queues:
-        if queue.name in roots:
-            grouped.setdefault(roots[queue.name], []).append(queue)
-    return grouped
 
 
 def differing_guarantees(report: UsageReport) -> Iterator[FlavorAccount]:

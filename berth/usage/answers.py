@@ -53,8 +53,9 @@ def _answer_series(name: str, answer: object, problems: Problems) -> Iterator[tu
     kind, result = data.get("resultType"), data.get("result")
     if kind != "matrix" or not isinstance(result, list):
         shown = f"a result of type '{str(kind)[:SHOWN]}'" if kind else "no answer of Prometheus"
-        message = f"is {shown}, but a range is needed; ask /api/v1/query_range with start, end and step"
-        metrics_fault(problems, name, message)
+        metrics_fault(
+            problems, name, f"is {shown}, but a range is needed; ask /api/v1/query_range with start, end and step"
+        )
         return
     for index, entry in enumerate(cast("list[object]", result)):
         series = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}

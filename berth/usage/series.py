@@ -203,11 +203,12 @@ def _without_repeats(series: Iterable[ReadSeries], problems: Problems) -> Iterat
         if differing is not None:
             value, place = known[differing]
             queue, metric = each.labels.get("cluster_queue", "")[:SHOWN], each.labels["__name__"]
-            message = (
+            metrics_fault(
+                problems,
+                each.place,
                 f"{metric} of queue '{queue}' is {each.samples[differing]:g} at {differing}, and {value:g} in {place}; "
-                "give one of the two answers"
+                "give one of the two answers",
             )
-            metrics_fault(problems, each.place, message)
         known.update({t: (value, each.place) for t, value in each.samples.items()})
         yield each
 
@@ -220,10 +221,11 @@ def _check_one_cluster(metric: str, queue: str, entries: Sequence[tuple[Labels, 
         for others in (each for each, end in ends.items() if each != own and min(samples) <= end):
             label, _ = min({*own} ^ {*others})
             values = " and ".join(f"'{dict(each).get(label, '')[:SHOWN]}'" for each in (others, own))
-            message = (
+            metrics_fault(
+                problems,
+                "",
                 f"{metric} of queue '{queue}' has two series at a time, with {label} {values}; ask for one of them "
-                f'in the query ({label}="…")'
+                f'in the query ({label}="…")',
             )
-            metrics_fault(problems, "", message)
             return
         ends[own] = max(ends.get(own, 0), max(samples))

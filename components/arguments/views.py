@@ -16,7 +16,8 @@ from .base import ComponentArguments
 
 class ViewsArgs(ComponentArguments):
     """Dashboards of Cloud Monitoring and alert policies for the queues, capacity, GPUs and TPU slices of a cluster that
-    has Kueue, where Google Cloud's Managed Service for Prometheus collects its metrics."""
+    has Kueue. `Collection` in `monitoring.collection` takes the same arguments and lets Managed Prometheus collect its
+    metrics."""
 
     models: ClassVar[Sequence[type[Model]]] = (MonitoringSpec, FleetSpec)
 

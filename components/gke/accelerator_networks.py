@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.google.accelerator_networks import accelerator_firewall, accelerator_subnetwork, accelerator_vpc
+from berth.google.network import accelerator_firewall, accelerator_subnetwork, accelerator_vpc
 from berth.plan.node_settings import AcceleratorNetworksPlan
 
 from ..options import resource_options

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.google.future_reservation import future_reservation
+from berth.google.reservation import future_reservation
 from berth.plan.capacity import FutureReservationPlan
 
 from ..options import resource_options

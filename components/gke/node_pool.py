@@ -9,8 +9,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from berth import catalog
-from berth.google.node_pool import node_pool
-from berth.google.workload_policy import workload_policy
+from berth.google.node_pool import node_pool, workload_policy
 from berth.parts.node_pool import NodePoolPart, plan_node_pool
 from berth.plan.gke import NodePoolPlan
 
@@ -47,6 +46,7 @@ class NodePool(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:NodePool", name, None, opts)
+        args = NodePoolArgs.of(args, name)
         pools: Mapping[str, NodePoolPlan] = {"pool": args} if isinstance(args, NodePoolPlan) else {}
         in_project: Mapping[str, Any] = {}
         self.node_labels: Mapping[str, pulumi.Input[str]] = {}

@@ -8,8 +8,7 @@ from typing import Any
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.google.future_reservation import future_reservation
-from berth.google.reservation import reservation
+from berth.google.reservation import future_reservation, reservation
 from berth.parts.reservation import ReservationPart, plan_reservation
 from berth.plan.gke import ReservationPlan
 
@@ -34,6 +33,7 @@ class Reservation(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:Reservation", name, None, opts)
+        args = ReservationArgs.of(args, name)
         in_project: Mapping[str, Any] = {}
         if isinstance(args, ReservationArgs):
             given = args.given(name)

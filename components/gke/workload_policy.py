@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.google.workload_policy import workload_policy
+from berth.google.node_pool import workload_policy
 from berth.plan.capacity import WorkloadPolicyPlan
 
 from ..options import resource_options

@@ -7,30 +7,43 @@ from collections.abc import Sequence
 import pulumi
 
 from berth.manifests.monitoring import monitoring_manifests
+from berth.parts.views import plan_views
 from berth.plan.monitoring import MonitoringPlan
 
+from ..arguments.views import ViewsArgs
 from ..kubernetes import KubernetesObject, cluster_options
 
 
 class Collection(pulumi.ComponentResource):
     """Targets and permissions to read them and, for an in-cluster Prometheus, alerts and dashboards.
 
-    `served_by` are the releases that serve the kinds: Kueue's for its namespace and role, the operator's for monitors.
+    The arguments of Views collect what its dashboards show, with Managed Prometheus; a fleet passes its plan and its
+    name. `served_by` are the releases that serve the kinds: Kueue's for its namespace and role, the operator's for
+    monitors.
     """
 
     def __init__(
         self,
         name: str,
-        plan: MonitoringPlan,
+        args: ViewsArgs | MonitoringPlan,
         *,
-        stack: str,
+        stack: str = "",
         cluster: pulumi.Resource | None = None,
         served_by: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:monitoring:Collection", name, None, opts)
+        args = ViewsArgs.of(args, name)
+        plan: MonitoringPlan | None
+        if isinstance(args, ViewsArgs):
+            given = args.given(name)
+            part = plan_views(name, given.plain, given.problems)
+            args.check(self, name, part.problems)
+            plan, stack = part.monitoring, given.plain["cluster"]
+        else:
+            plan = args
         objects: dict[str, KubernetesObject] = {}
-        for manifest in monitoring_manifests(plan, stack):
+        for manifest in monitoring_manifests(plan, stack) if plan is not None else ():
             options = cluster_options(self, cluster=cluster, served_by=served_by)
             if manifest["kind"] == "Secret":
                 # Kubernetes adds the token, and the provider reads it back as a secret, never in plain text.

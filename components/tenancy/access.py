@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.google.team_identity import cluster_viewers
+from berth.google.service_accounts import cluster_viewers
 from berth.manifests import roles
 from berth.plan.teams import AccessPlan
 

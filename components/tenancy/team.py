@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.google.team_identity import team_account, team_account_users, team_grants
+from berth.google.service_accounts import team_account, team_account_users, team_grants
 from berth.manifests import tenancy
 from berth.parts.team import plan_team
 from berth.plan.teams import NamespacePlan, TeamPlan
@@ -40,6 +40,7 @@ class Team(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:tenancy:Team", name, None, opts)
+        args = TeamArgs.of(args, name)
         self._cluster = cluster
         if isinstance(args, TeamArgs):
             given = args.given(name)

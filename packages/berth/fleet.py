@@ -25,8 +25,7 @@ class Fleet(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         arguments = read_arguments("Fleet", args)
-        kubeconfig = arguments.live.get("kubeconfig")
-        has_connection = kubeconfig is not None or "kubernetes" in _packages(opts)
+        has_connection = arguments.live.get("kubeconfig") is not None or "kubernetes" in _packages(opts)
         evaluation = evaluate_definition(
             str(arguments.plain.get("name", name)), arguments.of_model("name"), has_connection, arguments.problems
         )
@@ -35,9 +34,7 @@ class Fleet(pulumi.ComponentResource):
         assert plan is not None
         super().__init__("berth:index:Fleet", name, None, opts)
         warn(self, evaluation.warnings)
-        scope = scope_below(self, name, arguments)
-        composed = platform.compose_fleet(plan, scope)
-        self.outputs = _outputs(evaluation, plan, composed)
+        self.outputs = _outputs(evaluation, plan, platform.compose_fleet(plan, scope_below(self, name, arguments)))
         self.register_outputs(dict(self.outputs))
 
 

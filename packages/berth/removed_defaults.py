@@ -38,11 +38,13 @@ def _team(team: Any, defaults: Mapping[str, Any], path: FieldPath, problems: lis
         if steps is None:
             meant = None if "." in str(name) else did_you_mean(str(name), defaults)
             hint = meant or "; name a key of teamDefaults, such as identity or queues.train"
-            message = f"teamDefaults have no '{format_value(name)}'{hint}"
-            problems.append(Problem(Severity.FAULT, "unknown-key", at, message))
+            problems.append(
+                Problem(Severity.FAULT, "unknown-key", at, f"teamDefaults have no '{format_value(name)}'{hint}")
+            )
         elif not _removed(result, steps):
-            message = f"the team writes '{name}' itself; remove one of the two"
-            problems.append(Problem(Severity.FAULT, "contradiction", at, message))
+            problems.append(
+                Problem(Severity.FAULT, "contradiction", at, f"the team writes '{name}' itself; remove one of the two")
+            )
     return result
 
 

@@ -34,8 +34,7 @@ class TeamWorkloads(pulumi.ComponentResource):
             refuse(arguments, name, [Problem(Severity.FAULT, "contradiction", ("platform",), mismatch)])
         super().__init__("berth:index:TeamWorkloads", name, None, opts)
         warn(self, evaluation.warnings)
-        scope = scope_below(self, name, arguments)
-        namespace = team.compose_team_stack(plan, scope, arguments.live.get("platform"))
+        namespace = team.compose_team_stack(plan, scope_below(self, name, arguments), arguments.live.get("platform"))
         self.outputs: Mapping[str, pulumi.Input[Any]] = {"namespace": namespace, "workloads": sorted(plan.workloads)}
         self.register_outputs(dict(self.outputs))
 

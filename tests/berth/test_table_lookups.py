@@ -24,6 +24,7 @@ from berth.document.text import render_text
 from berth.evaluate import Evaluation, evaluate_config
 from berth.overview.fleet import fleet_document
 from berth.quota.required import required_quotas
+from berth.yaml_loader import LOADER
 from tests.small_fleets import REMOVED, fleet_with
 from tests.stack_files import ACK_STACKS, ALL_STACKS, GKE_STACKS, ROOT, TEAM_STACKS
 
@@ -185,14 +186,16 @@ def test_another_word_in_any_place_is_answered_by_every_verb(
     stack: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    file = yaml.safe_load(ALL_STACKS[stack].read_text(encoding="utf-8"))
+    file = yaml.load(ALL_STACKS[stack].read_text(encoding="utf-8"), LOADER)
     key = next(each for each in file["config"] if each in ("berth:fleet", "berth:team"))
     places, choose = list(texts(file["config"][key])), random.Random(stack)
     old = str(ALL_STACKS[stack])
     for _ in range(SAMPLES):
         values = edited(file["config"][key], choose.choice(places), choose.choice(WORDS))
         new = folder / f"Pulumi.{stack}.yaml"
-        new.write_text(yaml.safe_dump({"config": {**file["config"], key: values}}), encoding="utf-8")
+        new.write_text(
+            yaml.dump({"config": {**file["config"], key: values}}, Dumper=yaml.CSafeDumper), encoding="utf-8"
+        )
         is_sound = run("check", [str(new)]) == 0
         for verb in VERBS if is_sound else choose.sample(sorted(VERBS), 1):  # all of them print the same faults
             run(verb, [word.format(old=old, new=new) for word in VERBS[verb]])

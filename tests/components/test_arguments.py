@@ -18,6 +18,7 @@ from berth.evaluate import evaluate_values
 from berth.google.cluster import cluster as google_cluster
 from berth.google.monitoring import alert_policy, dashboard
 from berth.google.node_pool import node_pool
+from berth.manifests.monitoring import monitoring_manifests
 from berth.plan.gke import ClusterPlan
 from berth.registration import provider_inputs
 from components.arguments.base import ComponentArguments
@@ -39,6 +40,7 @@ from components.kueue.controllers import Controllers
 from components.kueue.flavors import Flavors
 from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
+from components.monitoring.collection import Collection
 from components.monitoring.views import Views
 from components.tenancy.team import Team
 from tests.engine import UNKNOWN
@@ -672,6 +674,27 @@ def test_a_mistake_hides_no_other_one(arguments: Mapping[str, Any], lines: Seque
     assert [each[: len(line)] for each, line in zip(found, lines, strict=True)] == lines
 
 
+def test_the_arguments_of_views_collect_what_a_fleet_collects() -> None:
+    def build(opts: pulumi.ResourceOptions) -> None:
+        del opts
+        reached = kubernetes.Provider("kubernetes", kubeconfig="{}")
+        Collection("mine", ViewsArgs(**VIEWS), opts=pulumi.ResourceOptions(provider=reached))
+
+    written = dict(ViewsArgs(**VIEWS).given("mine").plain)
+    watched = {key: written.pop(key) for key in ("alerts", "prices")}
+    fleet = {**written, "region": "us-central1", "cluster": {"name": written.pop("cluster")}, "monitoring": watched}
+    plan = evaluate_values("lab", fleet).fleet_plan
+    assert plan is not None
+    assert plan.monitoring is not None
+    made = [cast("Any", each.inputs) for each in registered(build).resources if each.type.startswith("kubernetes:")]
+    expected = [cast("Any", each) for each in monitoring_manifests(plan.monitoring, "lab")]
+    assert {(each["kind"], each["metadata"]["name"]) for each in made} == {
+        (each["kind"], each["metadata"]["name"]) for each in expected
+    }
+    rules = [each["spec"] for each in made if each["kind"] == "ClusterRules"]
+    assert rules == [each["spec"] for each in expected if each["kind"] == "ClusterRules"] != []
+
+
 def test_views_are_refused_with_every_fault() -> None:
     wrong = {
         "cluser": "lab",
@@ -757,6 +780,40 @@ def test_grants_of_a_team_need_a_project() -> None:
 def test_a_misspelt_argument_is_one_line(component: Any, arguments: Any, line: str) -> None:
     given: dict[str, Any] = {line.partition(":")[0]: "x"}
     assert line in refused(lambda opts: component("lab", arguments(**given), opts=opts))
+
+
+_COMPONENTS: Sequence[tuple[Any, type[ComponentArguments]]] = [
+    (NodePool, NodePoolArgs),
+    (Cluster, ClusterArgs),
+    (Network, NetworkArgs),
+    (Reservation, ReservationArgs),
+    (Flavors, FlavorsArgs),
+    (Controllers, ControllersArgs),
+    (Priorities, PrioritiesArgs),
+    (TeamQueues, TeamQueuesArgs),
+    (Team, TeamArgs),
+]
+
+
+@pytest.mark.parametrize(("component", "arguments"), _COMPONENTS, ids=lambda each: each.__name__)
+def test_a_mapping_is_taken_as_arguments_and_those_of_others_are_refused(
+    component: Any, arguments: type[ComponentArguments]
+) -> None:
+    """Neither is silently a component without resources."""
+    wrong = {"labelz": {"a": "b"}}
+    as_class = refused(lambda opts: component("lab", arguments(**wrong), opts=opts))
+    assert refused(lambda opts: component("lab", wrong, opts=opts)) == as_class
+    other: Any = ReservationArgs if arguments is NodePoolArgs else NodePoolArgs
+    assert refused(lambda opts: component("lab", other(), opts=opts)) == [
+        f"{component.__name__} 'lab' takes {arguments.__name__}, and was given {other.__name__}"
+    ]
+
+
+def test_a_pool_of_a_mapping_is_that_of_its_class() -> None:
+    given = {**GPUS, "cluster": "c"}
+    mapping: Any = given
+    as_class = pools(registered(lambda opts: NodePool("l4", NodePoolArgs(**given), opts=opts)))
+    assert pools(registered(lambda opts: NodePool("l4", mapping, opts=opts))) == as_class != {}
 
 
 CLASSES = (

@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from berth.adopt.sources.recognize import read_source
+from berth.adopt.sources.described import read_source
 from berth.cli.adopt.described import describe_source
 from berth.cli.drain import evaluate_drained
 from tests.berth.adopt.sources.pool_rows import pool_rows

@@ -164,7 +164,7 @@ def test_a_secret_without_a_cluster_never_reaches_the_client_s_own(text: str, re
     with pytest.raises(Exception, match=f"the kubeconfig of berth:kubeconfig {reason}; store one") as refused:
         ran(local(cluster={"existing": {"secret": "kubeconfig"}}), preview=False, kubeconfig=text)
     assert text.strip() == "" or text not in str(refused.value)
-    gc.collect()  # outputs that nobody waits for any more, here and not in the test after
+    gc.collect(1)  # outputs that nobody waits for any more, here and not in the test after; they are young
 
 
 # --- order ------------------------------------------------------------------------------------------------------------

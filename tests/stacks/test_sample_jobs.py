@@ -17,6 +17,7 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.yaml_loader import LOADER
 from tests.stack_files import ROOT
 
 JOBS = ROOT / "stacks" / "jobs"
@@ -95,7 +96,7 @@ def test_the_job_without_a_folder_runs_in_the_stack_of_the_docs(monkeypatch: pyt
 
 def kustomized(folder: pathlib.Path) -> Iterator[tuple[pathlib.Path, dict[str, Any]]]:
     """The kustomizations that `kubectl apply -k` reads in a folder, each with the folder it is in."""
-    values = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
+    values = yaml.load((folder / "kustomization.yaml").read_text(encoding="utf-8"), LOADER)
     yield folder, values
     for each in values.get("resources", []):
         if (folder / each).is_dir():
@@ -108,12 +109,12 @@ def test_the_code_that_pods_mount_is_in_the_config_map(sample: str) -> None:
     command, home = command_of(sample), (JOBS / sample).parent
     if "--template" not in command:
         return
-    template = yaml.safe_load((ROOT / command[command.index("--template") + 1]).read_text(encoding="utf-8"))
+    template = yaml.load((ROOT / command[command.index("--template") + 1]).read_text(encoding="utf-8"), LOADER)
     mounted = {v["configMap"]["name"] for v in template["spec"].get("volumes", []) if "configMap" in v}
     generators: list[dict[str, Any]] = []
     if (home / "kustomization.yaml").exists():
         (_, first), *_ = read = list(kustomized(home))
-        objects = yaml.safe_load_all((JOBS / f"{sample}.yaml").read_text(encoding="utf-8"))
+        objects = yaml.load_all((JOBS / f"{sample}.yaml").read_text(encoding="utf-8"), LOADER)
         assert {each["metadata"]["namespace"] for each in objects} == {first["namespace"]}
         for folder, values in read:
             generators += values.get("configMapGenerator", [])
@@ -233,7 +234,7 @@ def test_every_job_that_the_script_submits_passes_lint(tmp_path: pathlib.Path, m
     ]
     groups = [
         each["spec"]["template"]["spec"]["nodeSelector"]["cloud.google.com/gke-placement-group"]
-        for each in yaml.safe_load_all(manifests.read_text(encoding="utf-8"))
+        for each in yaml.load_all(manifests.read_text(encoding="utf-8"), LOADER)
         if each["kind"] == "Job" and each["metadata"]["name"] == "compact-0"
     ]
     assert groups == [f"team-{team}-compact-0" for team in "abcd"]

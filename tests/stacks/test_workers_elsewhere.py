@@ -109,7 +109,7 @@ def test_another_stack_without_a_kubeconfig_is_named(preview: bool) -> None:
         program(preview, platform=None)
     assert f"stack '{PLATFORM}' has no output 'kubeconfig'; run pulumi up on it first" in str(refused.value)
     assert "Traceback" not in str(refused.value)
-    gc.collect()  # outputs that nobody waits for any more, here and not in the test after
+    gc.collect(1)  # outputs that nobody waits for any more, here and not in the test after; they are young
 
 
 @both_modes
@@ -167,7 +167,7 @@ def test_an_invalid_kubeconfig_is_one_line_that_names_the_worker(preview: bool) 
     text = "the kubeconfig of worker 'lab' has no clusters; store one with which kubectl get nodes works"
     assert text in str(refused.value)
     assert "Traceback" not in str(refused.value)
-    gc.collect()  # outputs that nobody waits for any more, here and not in the test after
+    gc.collect(1)  # outputs that nobody waits for any more, here and not in the test after; they are young
 
 
 def test_the_server_is_that_of_the_current_context() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, other_than, stated, value_at
 from berth.monitoring.dashboards import alert_seconds
 from berth.monitoring.metrics import MANAGED, monitoring_table, render_query
 from berth.text import abbreviate_names
@@ -51,11 +51,8 @@ def _query(policy: ApiObject) -> str:
 
 def alert_entries(policies: Mapping[str, Sequence[ApiObject]], cluster: str, backend: str) -> dict[str, StackEntry]:
     """Return alert → its threshold and duration, as far as they differ from the table's."""
-    rules = {
-        key: (_condition(same_key[0]).get("query"), _condition(same_key[0]).get("duration"))
-        for key, same_key in policies.items()
-        if same_key
-    }
+    conditions = {key: _condition(same_key[0]) for key, same_key in policies.items() if same_key}
+    rules = {key: (each.get("query"), each.get("duration")) for key, each in conditions.items()}
     return threshold_entries(rules, cluster, backend)
 
 
@@ -63,19 +60,16 @@ def threshold_entries(rules: Mapping[str, tuple[object, object]], cluster: str, 
     """Return alert → threshold and duration that differ from the table's; `rules` has query and duration of each."""
     result: dict[str, StackEntry] = {}
     for row in _rows():
-        if row["key"] not in rules:
-            continue
-        query, duration = rules[row["key"]]
-        entry: StackEntry = {}
-        limit = read_limit(row, str(query), cluster, backend)
-        if limit is not None and limit != row["limit"]:
-            entry["limit"] = limit
-        seconds = _seconds(duration)
-        if seconds is not None and seconds != alert_seconds(row["for"]):
-            entry["for"] = f"{seconds}s"
-        if entry:
-            result[row["key"]] = entry
-    return result
+        query, duration = rules.get(row["key"], ("", ""))
+        limit = other_than(row.get("limit"), read_limit(row, str(query), cluster, backend))
+        seconds = other_than(alert_seconds(row["for"]), _seconds(duration))
+        result[row["key"]] = stated(
+            {
+                "limit": limit,
+                "for": None if seconds is None else f"{seconds}s",
+            }
+        )
+    return stated(result)
 
 
 def read_limit(row: Mapping[str, Any], query: str, cluster: str, backend: str) -> float | None:
@@ -127,22 +121,7 @@ def notification_channels(policies: Mapping[str, Sequence[ApiObject]], not_adopt
 
 def policy_changes(policy: ApiObject, inputs: Mapping[str, Any]) -> Iterator[str]:
     """Yield the fields of a policy that the first `pulumi up` would change."""
-    wanted = {
-        "displayName": inputs.get("displayName"),
-        "severity": inputs.get("severity"),
-        "combiner": inputs.get("combiner"),
-        "query": value_at(_first(inputs), f"{_CONDITION}.query"),
-        "duration": value_at(_first(inputs), f"{_CONDITION}.duration"),
-        "documentation": value_at(inputs, "documentation.content"),
-        "alertStrategy.autoClose": value_at(inputs, "alertStrategy.autoClose"),
-    }
-    observed = {
-        **{key: policy.get(key) for key in ("displayName", "severity", "combiner")},
-        "query": _condition(policy).get("query"),
-        "duration": _condition(policy).get("duration"),
-        "documentation": value_at(policy, "documentation.content"),
-        "alertStrategy.autoClose": value_at(policy, "alertStrategy.autoClose"),
-    }
+    wanted, observed = _compared(inputs), _compared(policy)
     changed = [key for key, value in wanted.items() if value != observed[key]]
     labels, before = mapping_at(inputs, "userLabels"), mapping_at(policy, "userLabels")
     changed += [f"userLabels.{key}" for key in sorted({**labels, **before}) if labels.get(key) != before.get(key)]
@@ -154,6 +133,11 @@ def policy_changes(policy: ApiObject, inputs: Mapping[str, Any]) -> Iterator[str
         yield f"the first `pulumi up` sets Berth's {', '.join(changed)}"
 
 
-def _first(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    conditions = list_at(inputs, "conditions")
-    return cast("Mapping[str, Any]", conditions[0]) if conditions else {}
+def _compared(policy: ApiObject) -> dict[str, object]:
+    """Return the fields of a policy, or of the inputs of one, that Berth sets."""
+    return {
+        **{key: policy.get(key) for key in ("displayName", "severity", "combiner")},
+        **{key: _condition(policy).get(key) for key in ("query", "duration")},
+        "documentation": value_at(policy, "documentation.content"),
+        "alertStrategy.autoClose": value_at(policy, "alertStrategy.autoClose"),
+    }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from berth.adopt.api_objects import ApiObject, last_segment, list_at, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, last_segment, list_at, mapping_at, stated, value_at
 from berth.resource import ResourceKind
 
 Inputs = Mapping[str, Any]
@@ -20,8 +20,7 @@ _LIMITS = ("minNodeCount", "maxNodeCount", "totalMinNodeCount", "totalMaxNodeCou
 
 def inputs_before(kind: ResourceKind, answer: ApiObject, registered: Inputs) -> dict[str, Any]:
     """Return the registered inputs of a resource with what its answer has instead."""
-    made = _MADE[kind](answer, registered)
-    return _merged(registered, made)
+    return _merged(registered, _MADE[kind](answer, registered))
 
 
 def _merged(registered: Inputs, made: Inputs) -> dict[str, Any]:
@@ -47,7 +46,7 @@ def _node_pool(answer: ApiObject, registered: Inputs) -> Inputs:
     made: dict[str, Any] = {
         "nodeLocations": sorted(list_at(answer, "locations")),
         **_size(answer, registered.get("autoscaling") or {}),
-        "placementPolicy": _without_empty(mapping_at(answer, "placementPolicy")) or None,
+        "placementPolicy": stated(mapping_at(answer, "placementPolicy")) or None,
         "nodeConfig": _Block(
             labels=dict(mapping_at(config, "labels")),
             taints=_taints(config),
@@ -57,7 +56,7 @@ def _node_pool(answer: ApiObject, registered: Inputs) -> Inputs:
         ),
     }
     if affinity := mapping_at(config, "reservationAffinity"):
-        made["nodeConfig"]["reservationAffinity"] = _without_empty(affinity)
+        made["nodeConfig"]["reservationAffinity"] = stated(affinity)
     if mapping_at(answer, "upgradeSettings") and "upgradeSettings" in registered:
         made["upgradeSettings"] = _upgrades(mapping_at(answer, "upgradeSettings"), registered["upgradeSettings"])
     is_excluded = value_at(answer, "maintenancePolicy.exclusionUntilEndOfSupport.enabled")
@@ -106,23 +105,23 @@ def _accelerators(config: ApiObject, before: Inputs) -> list[Inputs]:
     """Return the GPUs; without a driver's version in the answer, the registered one."""
     registered: Sequence[Inputs] = before.get("guestAccelerators") or ()
     known: Inputs = registered[0] if registered else {}
-    made: list[Inputs] = []
-    for each in list_at(config, "accelerators"):
-        sharing = mapping_at(each, "gpuSharingConfig")
-        gpu: dict[str, Any] = {
-            "type": last_segment(str(each.get("acceleratorType", ""))),
-            "count": int(each.get("acceleratorCount") or 0),
-            "gpuDriverInstallationConfig": mapping_at(each, "gpuDriverInstallationConfig")
-            or known.get("gpuDriverInstallationConfig"),
-            "gpuPartitionSize": each.get("gpuPartitionSize"),
-            "gpuSharingConfig": sharing
-            and {
-                "gpuSharingStrategy": sharing.get("gpuSharingStrategy"),
-                "maxSharedClientsPerGpu": int(sharing.get("maxSharedClientsPerGpu") or 0),
-            },
-        }
-        made.append(_without_empty(gpu))
-    return made
+    return [
+        stated(
+            {
+                "type": last_segment(str(each.get("acceleratorType", ""))),
+                "count": int(each.get("acceleratorCount") or 0),
+                "gpuDriverInstallationConfig": mapping_at(each, "gpuDriverInstallationConfig")
+                or known.get("gpuDriverInstallationConfig"),
+                "gpuPartitionSize": each.get("gpuPartitionSize"),
+                "gpuSharingConfig": (sharing := mapping_at(each, "gpuSharingConfig"))
+                and {
+                    "gpuSharingStrategy": sharing.get("gpuSharingStrategy"),
+                    "maxSharedClientsPerGpu": int(sharing.get("maxSharedClientsPerGpu") or 0),
+                },
+            }
+        )
+        for each in list_at(config, "accelerators")
+    ]
 
 
 def _ssds(config: ApiObject, field: str) -> Inputs | None:
@@ -172,7 +171,7 @@ def _reservation(answer: ApiObject, registered: Inputs) -> Inputs:
         "specificReservationRequired": bool(answer.get("specificReservationRequired")),
         "specificReservation": {
             "count": int(specific.get("count") or 0),
-            "instanceProperties": _without_empty(
+            "instanceProperties": stated(
                 {
                     "machineType": last_segment(str(properties.get("machineType", ""))),
                     "guestAccelerators": gpus or known.get("guestAccelerators"),
@@ -184,10 +183,6 @@ def _reservation(answer: ApiObject, registered: Inputs) -> Inputs:
     if projects or "shareSettings" in registered:
         made["shareSettings"] = {"shareType": shared.get("shareType"), "projects": projects} if projects else None
     return made
-
-
-def _without_empty(block: Inputs) -> dict[str, Any]:
-    return {key: value for key, value in block.items() if value not in (None, "", [], {})}
 
 
 _MADE: Mapping[ResourceKind, Callable[[ApiObject, Inputs], Inputs]] = {

@@ -1,4 +1,4 @@
-"""Read IAM policies: who has which role on the project, its service accounts, buckets and secrets.
+"""Read IAM policies, who has which role on what, and report answers about another project than the cluster's.
 
 `gcloud asset search-all-iam-policies` names the resource of each policy (Cloud Asset API, IamPolicySearchResult). The
 answer of `gcloud projects get-iam-policy` does not; it is that of the cluster's project.
@@ -13,6 +13,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from berth.adopt.api_objects import ApiObject, list_at
+from berth.adopt.google import answer_kinds
 
 PROJECT, ACCOUNT, BUCKET, SECRET = "project", "service account", "bucket", "secret"
 _FORMS = (
@@ -110,3 +111,41 @@ def _grants(kind: str, name: str, policy: Mapping[str, Any]) -> Iterator[Grant]:
     for binding in cast("list[Mapping[str, Any]]", policy.get("bindings") or []):
         for member in cast("list[str]", binding.get("members") or []):
             yield Grant(kind, name, binding["role"], member, bool(binding.get("condition")))
+
+
+_PATH_FIELDS = {
+    answer_kinds.RESERVATION: "selfLink",
+    answer_kinds.FUTURE_RESERVATION: "selfLink",
+    answer_kinds.DASHBOARD: "name",
+    answer_kinds.ALERT_POLICY: "name",
+    answer_kinds.SERVICE_ACCOUNT: "name",
+    answer_kinds.FIREWALL: "selfLink",
+    answer_kinds.SERVICE: "name",
+}
+"""Field whose path names the project."""
+_TITLES = {answer_kinds.DASHBOARD: "displayName", answer_kinds.ALERT_POLICY: "displayName"}
+
+
+def foreign_answers(project: str, answers_by_kind: Mapping[str, Sequence[tuple[str, ApiObject]]]) -> Iterator[str]:
+    """Yield a line for each answer about another project, and one if IAM policies are those of another one."""
+    policies = [*answers_by_kind[answer_kinds.IAM_POLICY], *answers_by_kind[answer_kinds.PROJECT_POLICY]]
+    number = project_number(project, [each for _, each in policies])
+    own = {project, *([number] if number else [])}
+    for kind, field in _PATH_FIELDS.items():
+        for file, answer in answers_by_kind[kind]:
+            owner = str(answer.get(field, "")).partition("projects/")[2].partition("/")[0]
+            is_unknown_number = owner.isdecimal() and number is None
+            if project and owner and owner not in own and not is_unknown_number:
+                name = answer[_TITLES.get(kind, "email" if "email" in answer else "name")]
+                yield f"{file}: {kind} '{name}' belongs to project '{owner}', and the cluster to '{project}'; remove it"
+    is_empty = any(not each.get("bindings") for _, each in answers_by_kind[answer_kinds.PROJECT_POLICY])
+    if (
+        project
+        and policies
+        and not is_empty
+        and not has_project_policy(read_rights(project, [each for _, each in policies], ()))
+    ):
+        yield (
+            f"{policies[0][0]}: no IAM policy of project '{project}'; give the answer of gcloud asset "
+            f"search-all-iam-policies --scope projects/{project} --format json"
+        )

@@ -1,4 +1,4 @@
-"""Read the identities of teams: the account of their pods, and its roles in Google Cloud."""
+"""Read identities: the account of teams' pods with its roles in Google Cloud, and the account of nodes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,21 @@ from berth.adopt.api_objects import (
     mapping_at,
     name_of,
     namespace_of,
+    other_than,
+    stated,
+    value_at,
 )
 from berth.adopt.google.iam_policies import BUCKET, PROJECT, Grant
 from berth.adopt.inventory import ClusterInventory
 from berth.catalog.google_roles import google_roles
-from berth.names import MANAGED_BY_LABEL, is_service_account_id
+from berth.diagnostics import join_words
+from berth.names import (
+    COMPUTE_ENGINE_ACCOUNT,
+    MANAGED_BY_LABEL,
+    NODE_ACCOUNT,
+    is_service_account_id,
+    node_account_email,
+)
 from berth.plan.teams import SECRETS
 from berth.text import abbreviate_names
 
@@ -43,20 +53,20 @@ def identity_entry(
     account = _team_account(inventory, team, namespaces[0], not_adopted)
     classes = inventory.objects_of_kind("SecretProviderClass")
     secrets = next((each for each in classes if (namespace_of(each), name_of(each)) == (namespaces[0], SECRETS)), None)
-    entry: StackEntry = {}
-    if account is not None and name_of(account) != team:
-        entry["serviceAccount"] = name_of(account)
     impersonated = _impersonated(inventory, team, account, not_adopted)
-    entry |= {"impersonate": impersonated} if impersonated else {}
+    entry: StackEntry = {"impersonate": impersonated}
     if account is not None:
         members = team_members(inventory, namespaces, name_of(account), impersonated)
-        entry |= _granted(inventory, team, members, not_adopted)
-        if account.get("automountServiceAccountToken") is not False:  # Kubernetes' default is to mount it
-            entry["automountServiceAccountToken"] = True
-    entry |= {"secrets": _secret_entries(secrets, inventory.project)} if secrets else {}
-    if not entry and (account is None or is_managed):
-        return {}
-    return {"identity": entry}
+        is_mounted = account.get("automountServiceAccountToken") is not False  # Kubernetes' default is to mount it
+        entry = {
+            "serviceAccount": other_than(team, name_of(account)),
+            **entry,
+            **_granted(inventory, team, members, not_adopted),
+            "automountServiceAccountToken": True if is_mounted else None,
+        }
+    entry["secrets"] = _secret_entries(secrets, inventory.project) if secrets else None
+    entry = stated(entry)
+    return {} if not entry and (account is None or is_managed) else {"identity": entry}
 
 
 def team_members(
@@ -170,11 +180,7 @@ def _granted(
                 )
             )
     accepted = {role: _AS_IT_IS for role in roles if google_roles().privilege(role) is not None}
-    return {
-        **({"roles": roles} if roles else {}),
-        **({"acceptRoles": accepted} if accepted else {}),
-        **({"buckets": buckets} if buckets else {}),
-    }
+    return {"roles": roles, "acceptRoles": accepted, "buckets": buckets}
 
 
 # --- secrets ----------------------------------------------------------------------------------------------------------
@@ -186,6 +192,43 @@ def _secret_entries(resource: ApiObject, project: str) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for secret_item in listed:
         _, owner, _, secret, _, version = secret_item["resourceName"].split("/")
-        more = ({"version": version} if version != "latest" else {}) | ({"project": owner} if owner != project else {})
+        more = stated({"version": other_than("latest", version), "project": other_than(project, owner)})
         result[secret_item["path"]] = {"secret": secret, **more} if more else secret
     return dict(sorted(result.items()))
+
+
+class NodeAccounts:
+    """The accounts that the nodes of a pool's node pools run as, in a cluster that a stack adopts."""
+
+    def __init__(self, inventory: ClusterInventory, stack: str, node_pools: Sequence[ApiObject]) -> None:
+        self._accounts = sorted({str(value_at(each, "config.serviceAccount") or "") for each in node_pools} - {""})
+        owner = stack if inventory.keeps_cluster else str(inventory.cluster["name"])
+        self._made_by_berth = node_account_email(owner, inventory.project)
+
+    @property
+    def must_be_kept(self) -> bool:
+        """Whether only an adopted pool can have these accounts."""
+        return self._accounts == [COMPUTE_ENGINE_ACCOUNT] or (
+            bool(self._accounts) and not self._is_one_that_a_key_names()
+        )
+
+    def entry(self, *, adopted: bool) -> StackEntry:
+        """Return `serviceAccount`: of an adopted pool always, of another one unless Berth makes the account for it."""
+        if not self._is_one_that_a_key_names() or (not adopted and self._accounts == [self._made_by_berth]):
+            return {}
+        return {"serviceAccount": self._accounts[0]}
+
+    def unnamed(self, pool: str) -> NotAdopted | None:
+        """Return the line about accounts that `serviceAccount` cannot name."""
+        if not self._accounts or self._is_one_that_a_key_names():
+            return None
+        names = join_words(self._accounts)
+        why = (
+            f"its node pools run as {names}, and serviceAccount names one account"
+            if len(self._accounts) > 1
+            else f"its nodes run as {names}, which serviceAccount cannot name"
+        )
+        return NotAdopted(f"pool {pool}", f"{why}; nodes keep their account, so do not delete it")
+
+    def _is_one_that_a_key_names(self) -> bool:
+        return len(self._accounts) == 1 and re.fullmatch(NODE_ACCOUNT, self._accounts[0]) is not None

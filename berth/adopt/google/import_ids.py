@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from berth.adopt.api_objects import last_segment, mapping_at, name_of, namespace_of, value_at
 from berth.adopt.google.iam_policies import ACCOUNT, BUCKET, PROJECT, SECRET, Grant
 from berth.adopt.google.monitoring import monitoring_id
+from berth.adopt.google.registered_resource import RegisteredResource
 from berth.adopt.inventory import ClusterInventory
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan
@@ -15,20 +16,6 @@ from berth.plan.gke import ClusterPlan, NetworkPlan
 Inputs = Mapping[str, Any]
 _HELM = "kubernetes:helm.sh/v3:Release"
 _ANNOTATION = "iam.gke.io/gcp-service-account"
-
-
-class ImportableResource(Protocol):
-    """A resource as the program registers it."""
-
-    @property
-    def type(self) -> str:
-        """Its type token."""
-        ...
-
-    @property
-    def inputs(self) -> Inputs:
-        """Its inputs, with the provider's names."""
-        ...
 
 
 class ImportIds:
@@ -40,7 +27,7 @@ class ImportIds:
         self.objects = {(str(o["kind"]), namespace_of(o), name_of(o)) for o in inventory.objects}
         self._forms = _forms(inventory, plan)
 
-    def import_id(self, resource: ImportableResource) -> str | None:
+    def import_id(self, resource: RegisteredResource) -> str | None:
         """Return the ID to import; None if the resource does not exist, or no answer shows that it does."""
         inputs = resource.inputs
         if resource.type == _HELM:
@@ -56,7 +43,7 @@ class ImportIds:
         exists = tuple(inputs.get(key) for key in keys) in existing
         return form.format_map({"router": inputs.get("name"), **inputs}) if exists else None
 
-    def _object_id(self, resource: ImportableResource) -> str | None:
+    def _object_id(self, resource: RegisteredResource) -> str | None:
         metadata = mapping_at(resource.inputs, "metadata")
         kind, namespace, name = (
             resource.type.rpartition(":")[2],

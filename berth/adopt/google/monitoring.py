@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from berth.adopt.api_objects import (
     ApiObject,
@@ -26,6 +26,7 @@ from berth.adopt.google.alert_policies import (
     policy_changes,
     threshold_entries,
 )
+from berth.adopt.google.registered_resource import RegisteredResource
 from berth.adopt.inventory import ClusterInventory
 from berth.monitoring.dashboards import alert_keys
 from berth.monitoring.metrics import IN_CLUSTER, MANAGED, PRICE
@@ -39,20 +40,6 @@ _KUEUE_MONITOR = "berth-kueue"
 _ALERT, _DASHBOARD = "gcp:monitoring/alertPolicy:AlertPolicy", "gcp:monitoring/dashboard:Dashboard"
 _SERVER_FIELDS = ("name", "etag", "labels")
 """Fields of a dashboard that Google sets, or that Berth does not."""
-
-
-class MonitoringResource(Protocol):
-    """A resource as the program registers it."""
-
-    @property
-    def type(self) -> str:
-        """Its type token."""
-        ...
-
-    @property
-    def inputs(self) -> Mapping[str, Any]:
-        """Its inputs, with the provider's names."""
-        ...
 
 
 # --- the stack file ---------------------------------------------------------------------------------------------------
@@ -172,7 +159,7 @@ def monitoring_id(inventory: ClusterInventory, kind: str, inputs: Mapping[str, A
     return f"projects/{inventory.project}/{collection}/{own_name}"
 
 
-def monitoring_changes(inventory: ClusterInventory, registered: Sequence[MonitoringResource]) -> Iterator[NotAdopted]:
+def monitoring_changes(inventory: ClusterInventory, registered: Sequence[RegisteredResource]) -> Iterator[NotAdopted]:
     """Yield what the first `pulumi up` changes of dashboards and alerts, and what it leaves alone."""
     used: set[str] = set()
     for resource in registered:

@@ -1,12 +1,13 @@
-"""Report rights that the identities of a fleet have and Berth does not grant: they stay as they are."""
+"""Report what the identities of a fleet have and Berth does not grant, and names of accounts that it sets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from berth.adopt.api_objects import NotAdopted
+from berth.adopt.api_objects import Fate, NotAdopted
 from berth.adopt.google.iam_policies import ACCOUNT, BUCKET, PROJECT, Grant
 from berth.adopt.google.identities import team_members
+from berth.adopt.google.registered_resource import RegisteredResource
 from berth.adopt.inventory import ClusterInventory
 from berth.plan.fleet import ExistingClusterPlan, FleetPlan
 from berth.plan.gke import ServiceAccountPlan
@@ -77,3 +78,18 @@ def _other_users(
                 f"'{grant.member}' has {grant.role} on its {grant.place()}; it stays: remove it with gcloud unless "
                 "others must act as the team",
             )
+
+
+_ACCOUNT = "gcp:serviceaccount/account:Account"
+
+
+def display_name_changes(inventory: ClusterInventory, registered: Sequence[RegisteredResource]) -> Iterator[NotAdopted]:
+    """Yield the accounts whose display name is another one than Berth's; of accounts in the answers only."""
+    names = {str(each["email"]): str(each.get("displayName", "")) for each in inventory.service_accounts}
+    for resource in registered:
+        if resource.type != _ACCOUNT:
+            continue
+        email = f"{resource.inputs.get('accountId')}@{inventory.project}.iam.gserviceaccount.com"
+        before, after = names.get(email), str(resource.inputs.get("displayName", ""))
+        if before is not None and before != after:
+            yield NotAdopted(f"service account {email}", f"its display name becomes '{after}'", Fate.CHANGED)

@@ -28,15 +28,17 @@ def add_buffers(
         namespace = namespace_of(buffer)
         subject = f"capacity buffer {namespace}/{name_of(buffer)}"
         if inventory.context is not None:
-            why = "is on nodes that others make, and stays as it is"
-            not_adopted.append(NotAdopted(subject, why, kept=Kept.CLUSTER))
+            not_adopted.append(
+                NotAdopted(subject, "is on nodes that others make, and stays as it is", kept=Kept.CLUSTER)
+            )
             continue
         team = teams.get(namespaces.get(namespace, ""))
         entry = None if team is None else _entry(inventory, buffer, templates, known)
         if team is None or entry is None:
             why = "is in no namespace of a team" if team is None else "has no PodTemplate on nodes of an adopted pool"
-            remedy = "Write it as capacityBuffers of a team, or leave it to its owner"
-            not_adopted.append(NotAdopted(subject, f"{why}. {remedy}"))
+            not_adopted.append(
+                NotAdopted(subject, f"{why}. Write it as capacityBuffers of a team, or leave it to its owner")
+            )
             continue
         if "namespaces" in team:
             entry["namespace"] = namespace

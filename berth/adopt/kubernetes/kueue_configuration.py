@@ -85,15 +85,17 @@ def configuration_changes(inventory: ClusterInventory, plan: FleetPlan) -> Itera
         return
     observed = observed_configuration(inventory)
     if observed is None:
-        why = "its Configuration is in no answer: the first `pulumi up` sets Berth's (docs/adopt.md: kueue.json)"
-        yield NotAdopted("kueue", why)
+        yield NotAdopted(
+            "kueue", "its Configuration is in no answer: the first `pulumi up` sets Berth's (docs/adopt.md: kueue.json)"
+        )
         return
     observed = {"manageJobsWithoutQueueName": False, **observed}
     keys = [key for key in {**observed, **planned} if key not in _SET_BY_CHART]
     before, after = ({key: _without_v1beta1(each).get(key) for key in keys} for each in (observed, planned))
     for change in compare_fields(before, after):
-        line = f"its Configuration: {change.path} {format_change(change.before, change.after)}"
-        yield NotAdopted("kueue", line, Fate.CHANGED)
+        yield NotAdopted(
+            "kueue", f"its Configuration: {change.path} {format_change(change.before, change.after)}", Fate.CHANGED
+        )
 
 
 def _planned(plan: FleetPlan) -> StackEntry | None:

@@ -1,9 +1,9 @@
-"""Types of the fields that Berth reads of Kubernetes objects: a problem is named by its field."""
+"""Kubernetes objects as API servers answer: types of the fields that Berth reads, and values that servers fill in."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from berth.adopt.api_objects import ApiObject
 from berth.adopt.google.answer_shapes import LABELS, NAME, OBJECT, OBJECTS, TEXT, TEXTS, Shape, shape_problem
@@ -93,5 +93,47 @@ _REQUIRED: Final = frozenset(
 
 def object_problem(answer: ApiObject) -> str | None:
     """Return the first field of an object that has another type, or that is missing although it is required."""
-    shapes = {**_OF_EVERY_KIND, **_OF_KIND.get(str(answer["kind"]), {})}
-    return shape_problem(answer, shapes, _REQUIRED)
+    return shape_problem(answer, {**_OF_EVERY_KIND, **_OF_KIND.get(str(answer["kind"]), {})}, _REQUIRED)
+
+
+_DEFAULTS: Mapping[str, Mapping[str, object]] = {
+    "ClusterQueue": {
+        "stopPolicy": "None",
+        "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
+        "fairSharing": {"weight": "1"},
+        "namespaceSelector": {},
+        "withinClusterQueue": "Never",
+        "reclaimWithinCohort": "Never",
+        "borrowWithinCohort": {"policy": "Never"},
+    },
+    "LocalQueue": {"stopPolicy": "None", "fairSharing": {"weight": "1"}},
+    "Cohort": {"fairSharing": {"weight": "1"}},
+    "Namespace": {"finalizers": ["kubernetes"]},
+    "PriorityClass": {"globalDefault": False, "preemptionPolicy": "PreemptLowerPriority"},
+    "ServiceAccount": {"automountServiceAccountToken": True},
+    "ValidatingAdmissionPolicy": {
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {},
+        "objectSelector": {},
+        "scope": "*",
+    },
+    "ValidatingAdmissionPolicyBinding": {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}},
+}
+"""Kind → field → the value that a field without one gets, wherever it is in the object."""
+
+
+def without_defaults(kind: str, resource: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of an object that have a value other than the default."""
+    fields = _without(_DEFAULTS.get(kind, {}), resource)
+    return {key: value for key, value in cast("dict[str, object]", fields or {}).items() if value not in ("", [], {})}
+
+
+def _without(known: Mapping[str, object], value: object) -> object:
+    """Return a part of an object; None if it has only defaults. An empty part stays: some select everything."""
+    if isinstance(value, list):
+        return [_without(known, each) for each in cast("list[object]", value)]
+    if not isinstance(value, Mapping) or value == {}:
+        return cast("object", value)
+    fields = cast("Mapping[str, object]", value).items()
+    kept = {key: _without(known, inner) for key, inner in fields if not (key in known and known[key] == inner)}
+    return {key: inner for key, inner in kept.items() if inner is not None} or None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from berth.adopt.api_objects import NotAdopted, mapping_at
 from berth.adopt.labels import SHARED_KEYS
 from berth.adopt.pools import AdoptedPool
+from berth.plan.grouping import grouped
 
 
 def split_flavors(pools_by_flavor: dict[str, list[AdoptedPool]], taken: set[str]) -> Iterator[NotAdopted]:
@@ -15,9 +16,7 @@ def split_flavors(pools_by_flavor: dict[str, list[AdoptedPool]], taken: set[str]
     `taken` are the names of all flavors of the cluster.
     """
     for name, members in [*pools_by_flavor.items()]:
-        kinds: dict[str, list[AdoptedPool]] = {}
-        for pool in members:
-            kinds.setdefault(_kind(pool), []).append(pool)
+        kinds = grouped((_kind(pool), pool) for pool in members)
         largest = max(
             kinds.values(), key=lambda kind: sum(each.max_nodes * each.accelerators_per_node for each in kind)
         )

@@ -13,10 +13,9 @@ from berth.adopt.api_objects import NotAdopted
 from berth.adopt.sources import toolkit
 from berth.adopt.sources.expressions import evaluate, expand
 from berth.adopt.sources.kueue_files import KueueFiles, is_kueue_file
-from berth.adopt.sources.source_fleet import SourceFleet, UnusableSource, list_or_empty
+from berth.adopt.sources.source_fleet import Names, Scope, SourceFleet, UnusableSource, list_or_empty, unresolved_in
 from berth.adopt.sources.toolkit import APPLY, CLUSTER, EXISTING_CLUSTER, NODE_POOL
 from berth.adopt.sources.toolkit_cluster import toolkit_cluster, toolkit_system_pools
-from berth.adopt.sources.unresolved import Names, Scope, unresolved_in
 from berth.diagnostics import did_you_mean, join_words
 from berth.yaml_loader import load_yaml
 
@@ -223,8 +222,9 @@ class _Reader:
         result: dict[str, Any] = {}
         for used in module.uses:
             if used not in self._scope:
-                fault = f"module {module.id} uses '{used}', which is no module above it; write its id"
-                self._faults.append(f"{self._file}: error: {fault}")
+                self._faults.append(
+                    f"{self._file}: error: module {module.id} uses '{used}', which is no module above it; write its id"
+                )
                 continue
             for name, value in toolkit.given_outputs(self._scope[used]).items():
                 if name in inputs and name not in module.written:

@@ -1,18 +1,21 @@
-"""Turn what a source describes into a stack file, and into the list of what has no key in it."""
+"""Recognize and read sources, and turn what one describes into a stack file and the list of what has no key in it."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from berth import catalog
 from berth.adopt import rest_fields
 from berth.adopt.api_objects import ApiObject, Fate, NotAdopted, StackEntry, list_at, mapping_at, value_at
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.pools import scaling_bounds
+from berth.adopt.sources.blueprint import read_blueprint
 from berth.adopt.sources.provider_fields import cluster_answer, node_pool_answer
 from berth.adopt.sources.source_fleet import SYSTEM, Resource, SourceFleet, UnusableSource
+from berth.adopt.sources.terraform import read_terraform
+from berth.adopt.sources.xpk import read_xpk
 from berth.adopt.stack_file import AdoptedFleet, adopt
 from berth.diff.fields import format_change, format_on_one_line
 from berth.google.fleet import google_resources
@@ -211,8 +214,7 @@ def lost_settings(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[NotA
         stated, placed = mapping_at(answer, "placementPolicy"), mapping_at(inputs, "placementPolicy")
         if stated and not placed:
             before = f"placement {stated.get('type')} of {stated.get('tpuTopology', 'no topology')}"
-            text = f"{before} → none: one host needs none"
-            yield NotAdopted(what, text, Fate.CHANGED)
+            yield NotAdopted(what, f"{before} → none: one host needs none", Fate.CHANGED)
 
 
 def _differences(what: str, kind: str, answer: ApiObject, inputs: Any) -> Iterator[NotAdopted]:
@@ -227,3 +229,26 @@ def _differences(what: str, kind: str, answer: ApiObject, inputs: Any) -> Iterat
             yield NotAdopted(what, f"{word} is {format_on_one_line(change.before)}, which a stack file cannot express")
         else:
             yield NotAdopted(what, f"{word} {format_change(change.before, change.after)}", Fate.CHANGED)
+
+
+_READERS: Final[tuple[Callable[[Mapping[str, str], Mapping[str, str]], SourceFleet | None], ...]] = (
+    read_blueprint,
+    read_terraform,
+    read_xpk,
+)
+"""Read all files if they are of one kind, else return None."""
+
+
+def read_source(files: Mapping[str, str], values: Mapping[str, str]) -> SourceFleet:
+    """Return the fleet that the files describe, by name and text. Raises UnusableSource.
+
+    `values` are those of variables of a blueprint, of Terraform or of a shell script.
+    """
+    for reader in _READERS:
+        fleet = reader(files, values)
+        if fleet is not None:
+            return fleet
+    raise UnusableSource(
+        f"{next(iter(files))}: error: is no blueprint of the Cluster Toolkit, no Terraform of a GKE cluster, and has "
+        "no `xpk cluster create` command; name one of these files"
+    )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from berth.adopt.sources.hcl_functions import FUNCTIONS, OPERATORS, hcl_number, hcl_text, negated
-from berth.adopt.sources.unresolved import Names, Scope, Unresolved, unresolved_in
+from berth.adopt.sources.source_fleet import Names, Scope, Unresolved, unresolved_in
 
 _MAX_DEPTH = 60
 """Maximum nesting of an expression."""

@@ -12,8 +12,7 @@ import lark
 
 from berth.adopt.api_objects import NotAdopted
 from berth.adopt.sources.expressions import evaluate, expand
-from berth.adopt.sources.source_fleet import UnusableSource, list_or_empty, mapping_or_empty
-from berth.adopt.sources.unresolved import Names, Scope, Unresolved
+from berth.adopt.sources.source_fleet import Names, Scope, Unresolved, UnusableSource, list_or_empty, mapping_or_empty
 
 _RESOURCE: Final = re.compile(r'^[ \t]*resource[ \t]+"(?P<kind>[\w-]+)"[ \t]+"(?P<name>[\w-]+)"', re.MULTILINE)
 _MAX_DEPTH, _MAX_INSTANCES = 40, 1000
@@ -139,8 +138,7 @@ def read_configuration(files: Mapping[str, str], values: Mapping[str, str]) -> C
     }
     given: dict[str, Any] = {}
     for file, text in files.items():
-        parsed = _parsed(file, text)
-        for kind, found in parsed.items():
+        for kind, found in _parsed(file, text).items():
             if kind not in blocks and not isinstance(found, list):
                 given[kind] = found  # an assignment of a .tfvars file
             for block in list_or_empty(found) if kind in blocks else []:

@@ -12,8 +12,7 @@ from msgspec import Struct, field
 
 from berth.adopt.api_objects import ApiObject, NotAdopted
 from berth.adopt.sources.expressions import evaluate, expand
-from berth.adopt.sources.source_fleet import UnusableSource, list_or_empty, mapping_or_empty
-from berth.adopt.sources.unresolved import Scope, Unresolved
+from berth.adopt.sources.source_fleet import Scope, Unresolved, UnusableSource, list_or_empty, mapping_or_empty
 from berth.yaml_loader import load_yaml
 
 _KUEUE = re.compile(r"^\s*apiVersion:\s*[\"']?kueue\.x-k8s\.io/", re.MULTILINE)

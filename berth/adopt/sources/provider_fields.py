@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from berth.adopt.api_objects import ApiObject
-from berth.adopt.sources.source_fleet import Resource
-from berth.adopt.sources.unresolved import Unresolved, unresolved_in
+from berth.adopt.sources.source_fleet import Resource, Unresolved, unresolved_in
 from berth.names import to_camel
 
 _NODE_POOL: Final[Mapping[str, str]] = {

@@ -15,11 +15,11 @@ from berth.adopt.sources.source_fleet import (
     SYSTEM,
     Resource,
     SourceFleet,
+    Unresolved,
     UnusableSource,
     list_or_empty,
     mapping_or_empty,
 )
-from berth.adopt.sources.unresolved import Unresolved
 from berth.diagnostics import join_words
 
 CLUSTER, NODE_POOL = "google_container_cluster", "google_container_node_pool"

@@ -10,8 +10,7 @@ from typing import Any, Final, cast
 
 from berth import catalog
 from berth.adopt.api_objects import NotAdopted
-from berth.adopt.sources.source_fleet import Resource, list_or_empty, mapping_or_empty
-from berth.adopt.sources.unresolved import Names, Unresolved
+from berth.adopt.sources.source_fleet import Names, Resource, Unresolved, list_or_empty, mapping_or_empty
 from berth.yaml_loader import load_table
 
 CLUSTER, EXISTING_CLUSTER, NODE_POOL = "gke-cluster", "pre-existing-gke-cluster", "gke-node-pool"
@@ -68,8 +67,7 @@ def module_outputs(name: str, settings: Mapping[str, Any]) -> Names:
     elif name == "multivpc":
         made = {"additional_networks": _interfaces(settings["network_count"])}
     elif name == "gpu-rdma-vpc":
-        template = settings["subnetworks_template"]
-        count = mapping_or_empty(template).get("count", 8)
+        count = mapping_or_empty(settings["subnetworks_template"]).get("count", 8)
         made = {"subnetwork_interfaces_gke": _interfaces(count)}
     elif name == "vpc":
         made = {"instance_additional_networks": _interfaces(1)}

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from berth.adopt.api_objects import NotAdopted
-from berth.adopt.sources.source_fleet import SYSTEM, Resource, list_or_empty, mapping_or_empty
+from berth.adopt.sources.source_fleet import SYSTEM, Resource, Unresolved, list_or_empty, mapping_or_empty
 from berth.adopt.sources.toolkit import EXISTING_CLUSTER
-from berth.adopt.sources.unresolved import Unresolved
 
 _ADDONS = {
     "enable_filestore_csi": "gcp_filestore_csi_driver_config",

@@ -9,10 +9,16 @@ from typing import Final
 
 from berth import catalog
 from berth.adopt.api_objects import NotAdopted
-from berth.adopt.sources.command_lines import find_command, variables_in
 from berth.adopt.sources.source_fleet import SYSTEM, Resource, SourceFleet, UnusableSource
-from berth.adopt.sources.xpk_flags import XpkFlags, known_xpk_flags, read_xpk_flags
-from berth.adopt.sources.xpk_types import XpkType, xpk_types
+from berth.adopt.sources.xpk_flags import (
+    XpkFlags,
+    XpkType,
+    find_command,
+    known_xpk_flags,
+    read_xpk_flags,
+    variables_in,
+    xpk_types,
+)
 from berth.diagnostics import did_you_mean, join_words
 
 COMMAND: Final = re.compile(r"\bxpk(?:\.py)?[\"']?\s+cluster\s+(create(?:-pathways|-ray)?)(?=\s)")

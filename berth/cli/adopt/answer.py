@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from berth.adopt.api_objects import Fate, InvalidInventory, NotAdopted
 from berth.adopt.first_update import disturbed_pools, first_update_changes, lost_node_pools, would_replace
-from berth.adopt.google.display_names import display_name_changes
 from berth.adopt.google.monitoring import absent_alerts, monitoring_changes
-from berth.adopt.google.rights import other_rights
+from berth.adopt.google.rights import display_name_changes, other_rights
 from berth.adopt.imports import import_files, not_imported, unused_answers
 from berth.adopt.inventory import ClusterInventory, read_inventory
 from berth.adopt.kubernetes.kueue_configuration import configuration_changes, configuration_keys

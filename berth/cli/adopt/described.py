@@ -12,8 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.adopt.api_objects import Fate, NotAdopted
-from berth.adopt.sources.described import described_fleet, lost_settings
-from berth.adopt.sources.recognize import read_source
+from berth.adopt.sources.described import described_fleet, lost_settings, read_source
 from berth.adopt.sources.source_fleet import SourceFleet, UnusableSource
 from berth.adopt.stack_file import AdoptedFleet, render_stack_file
 from berth.cli.drain import evaluate_drained

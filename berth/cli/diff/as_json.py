@@ -9,8 +9,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from berth.cli.prices import amount_as_json
-from berth.cost.changes import compare_costs
-from berth.cost.fleet import FleetCost
+from berth.cost.fleet import FleetCost, compare_costs
 from berth.diff.changes import Changes
 from berth.diff.headline import headline
 from berth.names import to_camel

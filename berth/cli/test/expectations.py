@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from berth.cli.simulate.output import format_time
+from berth.jobs.forms import Form, items_form, text_form, values_form, whole_form
 from berth.jobs.values import SourceValue
 from berth.overview.losses import Losses
 from berth.simulator.fleet import SimulatedFleet
@@ -25,24 +26,6 @@ OF_LOSS = ("breaks",)
 """Keys of `expect` for steps, for a trace, and for machines that are lost."""
 
 
-def check_expected(key: str, value: SourceValue) -> None:
-    """Add a fault if the expected value has another form."""
-    if key in ("preemptions", "unfinished", "evictions", "lostHours"):
-        value.integer("the largest number that is allowed", 0)
-    elif key == "use":
-        for amount in (value.mapping("a mapping of queues to accelerators") or {}).values():
-            amount.integer("the least number of accelerators", 0)
-    elif key == "flavors":
-        for flavor in (value.mapping("a mapping of jobs to their flavors") or {}).values():
-            flavor.text("a flavor's name")
-    elif key == "wait":
-        _check_limits(value)
-    else:
-        noun = "queue" if key == "breaks" else "job"
-        for name in value.sequence(f"a list of {noun}s") or ():
-            name.text(f"a {noun}'s name")
-
-
 def _check_limits(value: SourceValue) -> None:
     fields = value.known_fields((), (*_PERCENTILES, "team", "queue")) or {}
     for figure, longest in fields.items():
@@ -50,6 +33,24 @@ def _check_limits(value: SourceValue) -> None:
             longest.fault("bad-value", f"'{longest.value}' is not a duration; write one such as 4h")
     if fields and not fields.keys() & set(_PERCENTILES):
         value.fault("bad-test", f"expects nothing; write one of {', '.join(_PERCENTILES)}")
+
+
+_JOBS = items_form("a list of jobs", text_form("a job's name"))
+_FORMS: Mapping[str, Form] = {
+    **dict.fromkeys(
+        ("preemptions", "unfinished", "evictions", "lostHours"), whole_form("the largest number that is allowed")
+    ),
+    "use": values_form("a mapping of queues to accelerators", whole_form("the least number of accelerators")),
+    "flavors": values_form("a mapping of jobs to their flavors", text_form("a flavor's name")),
+    "wait": _check_limits,
+    "breaks": items_form("a list of queues", text_form("a queue's name")),
+}
+"""Keys of `expect` whose values are no lists of jobs."""
+
+
+def check_expected(key: str, value: SourceValue) -> None:
+    """Add a fault if the expected value has another form."""
+    _FORMS.get(key, _JOBS)(value)
 
 
 def check_run(run: SimulationRun, expect: SourceValue) -> Iterator[tuple[str, str, bool, str]]:

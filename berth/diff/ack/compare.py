@@ -33,7 +33,7 @@ from berth.diff.rights.compare import compare_team_rights
 from berth.manifests.ack import ack_manifests
 from berth.manifests.releases import kubernetes_provider
 from berth.plan.ack import AckFleetPlan
-from berth.planner.ack.reclaim import reclaim_rules
+from berth.planner.ack.elastic_quotas import reclaim_rules
 from berth.registration import Registration
 from berth.resource import ResourceKind
 

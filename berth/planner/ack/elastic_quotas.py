@@ -1,4 +1,4 @@
-"""Convert cohorts and queues into ACK's ElasticQuotaTree, with a minimum and a maximum per node.
+"""Convert cohorts and queues into ACK's ElasticQuotaTree, and say which leaves reclaim their guarantee from others.
 
 ACK requires that the root's minimum equals its maximum, that the minimums of children add up to their parent's, and
 that no maximum is above the parent's (ACK docs: capacity scheduling). Kueue's trees differ in two ways. They may have
@@ -8,12 +8,15 @@ namespaces, whose quota is free for all to borrow. Quotas count resources, not f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
 from berth.plan.ack import QuotaNodePlan
+from berth.plan.grouping import grouped
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan
+from berth.planner.queueing.preemption import PreemptionRule
 
 ROOT_NAME = "root"
 SHARED_SUFFIX = "-shared"
@@ -174,8 +177,41 @@ def _sum_amounts(resource_order: tuple[str, ...], amounts: Iterable[Mapping[str,
 
 def _quotas_by_resource(entries: Iterable[FlavorQuotasPlan]) -> dict[str, list[QuotaPlan]]:
     """Return resource → its quotas on all flavors."""
-    by_resource: dict[str, list[QuotaPlan]] = {}
-    for entry in entries:
-        for quota in entry.quotas:
-            by_resource.setdefault(quota.resource, []).append(quota)
-    return by_resource
+    return grouped((quota.resource, quota) for entry in entries for quota in entry.quotas)
+
+
+def reclaim_rules(root: QuotaNodePlan) -> tuple[PreemptionRule, ...]:
+    """Return the relations of a quota tree: a leaf reclaims its guarantee from leaves that borrow it.
+
+    A leaf can borrow it if on each level below their common cohort a maximum is above its minimum.
+    """
+    return tuple(
+        PreemptionRule(name, "min", "borrowers", resources)
+        for name, resources in _reclaimable(root, frozenset())
+        if resources
+    )
+
+
+def _reclaimable(node: QuotaNodePlan, borrowed: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each leaf below a node with the accelerators of its guarantee that other leaves may use."""
+    lendable_resources = {r for r in node.minimum if node.lend is None or node.lend.get(r, 1)}
+    if node.namespaces:
+        yield (
+            node.name,
+            tuple(r for r, minimum in node.minimum.items() if minimum and r in lendable_resources & set(borrowed)),
+        )
+    by_child = [_borrowable(child) for child in node.children]
+    borrowers = Counter(r for child_borrowing in by_child for r in child_borrowing)
+    for child, child_resources in zip(node.children, by_child, strict=True):
+        sibling_borrowed = {r for r, borrower_count in borrowers.items() if borrower_count > (r in child_resources)}
+        yield from _reclaimable(child, sibling_borrowed | (set(borrowed) & lendable_resources))
+
+
+def _borrowable(node: QuotaNodePlan) -> set[str]:
+    """Return the accelerators of which a leaf below may use more than this node's guarantee."""
+    above_minimum = {
+        r for r, minimum in node.minimum.items() if node.maximum[r] > minimum and r not in ("cpu", "memory")
+    }
+    return (
+        above_minimum & {r for child in node.children for r in _borrowable(child)} if node.children else above_minimum
+    )

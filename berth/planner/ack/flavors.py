@@ -8,6 +8,7 @@ from fractions import Fraction
 from berth.catalog import Machine
 from berth.diagnostics import join_quoted
 from berth.plan.ack import AckNodePoolPlan, MemberPlan
+from berth.plan.grouping import grouped
 from berth.plan.node_settings import Bounds
 from berth.planner.ack.machines import instance_type
 from berth.planner.context import PlanningContext
@@ -25,10 +26,7 @@ GPU = "nvidia.com/gpu"
 
 def plan_ack_pools(spec: AckFleetSpec, plans: list[MemberPlan]) -> dict[str, PlannedPool]:
     """Return pools by name; node pools with the same name in several members are one pool."""
-    groups: dict[str, list[AckNodePoolPlan]] = {}
-    for member in plans:
-        for pool in member.node_pools:
-            groups.setdefault(pool.name, []).append(pool)
+    groups = grouped((pool.name, pool) for member in plans for pool in member.node_pools)
     return {name: _pool(spec, name, group) for name, group in sorted(groups.items())}
 
 
@@ -66,9 +64,7 @@ def _pool(spec: AckFleetSpec, name: str, group: list[AckNodePoolPlan]) -> Planne
 
 def plan_ack_flavors(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> dict[str, FlavorGroup]:
     """Return flavors by name, each a group of pools with one GPU type and one capacity."""
-    groups: dict[str, list[PlannedPool]] = {}
-    for pool in planned_pools.values():
-        groups.setdefault(pool.spec.flavor or pool.name, []).append(pool)
+    groups = grouped((pool.spec.flavor or pool.name, pool) for pool in planned_pools.values())
     by_name = {
         name: _flavor(name, group) for name, group in sorted(groups.items()) if _can_form_flavor(context, name, group)
     }

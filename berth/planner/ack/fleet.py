@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,26 +10,48 @@ from msgspec.structs import replace
 from berth.diagnostics import FieldPath, Problem, format_path
 from berth.names import MAX_LABEL, shorten
 from berth.plan.ack import AckFleetPlan, AckOnePlan, PropagationPlan
+from berth.plan.fleet import AllowancesPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.plan.teams import TeamPlan
 from berth.planner.ack import members
-from berth.planner.ack.allowances import FLEET, ack_allowances
 from berth.planner.ack.elastic_quotas import ROOT_NAME, elastic_quota_tree, node_names
 from berth.planner.ack.flavors import plan_ack_flavors, plan_ack_pools
-from berth.planner.ack.losses import ack_losses
-from berth.planner.ack.without_quota_tree import report_quotas, without_limits, without_quotas
-from berth.planner.allowances import is_protected
+from berth.planner.ack.losses import ack_losses, report_quotas, without_limits, without_quotas
+from berth.planner.allowances import checked_allowances, is_protected
 from berth.planner.backend_losses import report_losses
 from berth.planner.context import PlanningContext
 from berth.planner.queueing import cohorts, flavors, priorities, queues
 from berth.planner.queueing.local_queues import serving_paths
-from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
+from berth.planner.queueing.quota_tree import QuotaTree, guaranteed_by_flavor
 from berth.planner.queueing.windows import planned_calendar
 from berth.planner.tenancy import teams
 from berth.spec.ack import AckFleetSpec
 from berth.spec.fleet import FleetSpec
 from berth.spec.parse import Parsed
 from berth.spec.tenancy import NetworkPolicySpec
+
+FLEET = "fleet"
+"""The key of the ACK One fleet instance."""
+
+
+def ack_allowances(context: PlanningContext, members: Mapping[str, Iterable[str]], queues: list[str]) -> AllowancesPlan:
+    """Return the allowances; `members` maps each member to its node pools.
+
+    The change that deletes a queue also allows it, so an allowance may name a queue that no longer exists.
+    """
+    known = [
+        *(f"{member}/{pool}" for member in sorted(members) for pool in sorted(members[member])),
+        *(f"clusters.{member}" for member in sorted(members)),
+        *(f"clusterQueues.{name}" for name in sorted(queues)),
+        FLEET,
+    ]
+    remedy = "write <member>/<node pool>, clusters.<member>, clusterQueues.<name> or fleet"
+
+    def is_set_aside(section: str, key: str) -> bool:
+        return bool(context.set_aside) or (section == "allowDeletion" and key.startswith("clusterQueues."))
+
+    return checked_allowances(context, known, remedy, is_set_aside)
+
 
 _NOT_ON_ACK = "networkPolicy, podSecurity and the limits of namespaces"
 """What Berth creates for every team on Google Cloud by default."""
@@ -116,10 +137,7 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
     queue_plans = queues.plan_cluster_queues(context, planned_pools, planned_flavors)
     cohort_plans = cohorts.plan_cohorts(context, queue_plans, planned_pools, planned_flavors)
     resource_of = {flavor.name: flavor.resource for flavor in planned_flavors.values()}
-    guaranteed = Counter[str]()
-    for owner in (*queue_plans, *cohort_plans):
-        for flavor, quota in accelerator_quotas(owner, resource_of):
-            guaranteed[flavor] += quota.nominal
+    guaranteed = guaranteed_by_flavor((*queue_plans, *cohort_plans), resource_of)
     team_plans = teams.plan_teams(
         context, queue_plans, QuotaTree(queue_plans, cohort_plans, resource_of), planned_flavors
     )
@@ -128,8 +146,9 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
     _check_leaf_namespaces(context, queue_plans)
     _check_tree_names(context, queue_plans, cohort_plans)
     for path in serving_paths(context):
-        message = "'true' is not possible on ACK, which queues only jobs; remove serving"
-        context.problems.fault("not-expressible", path, message)
+        context.problems.fault(
+            "not-expressible", path, "'true' is not possible on ACK, which queues only jobs; remove serving"
+        )
     for team, team_spec in sorted(spec.teams.items()):
         if team_spec.capacity_buffers:
             message = "is not possible on ACK, which has no capacity buffers; remove capacityBuffers"
@@ -210,20 +229,22 @@ def _check_leaf_namespaces(context: PlanningContext, queue_plans: tuple[ClusterQ
     for queue in queue_plans:
         path = context.origins["cluster queue", queue.name]
         if queue.namespaces is None:
-            message = (
-                "'all' is not possible on ACK, where a leaf of the quota tree lists its namespaces; remove namespaces"
+            context.problems.fault(
+                "not-expressible",
+                (*path, "namespaces"),
+                "'all' is not possible on ACK, where a leaf of the quota tree lists its namespaces; remove namespaces",
             )
-            context.problems.fault("not-expressible", (*path, "namespaces"), message)
         for namespace in sorted({local_queue.namespace for local_queue in queue.local_queues}):
             first_queue = queue_by_namespace.setdefault(namespace, queue.name)
             if first_queue != queue.name:
-                message = (
+                context.problems.fault(
+                    "not-expressible",
+                    path,
                     f"namespace '{namespace}' already belongs to "
                     f"{format_path(context.origins['cluster queue', first_queue])}, and on ACK a namespace has one "
                     "queue; "
-                    "merge the two queues, or write another team"
+                    "merge the two queues, or write another team",
                 )
-                context.problems.fault("not-expressible", path, message)
 
 
 def _check_tree_names(
@@ -234,14 +255,16 @@ def _check_tree_names(
     for node, kind, name in node_names(queue_plans, cohort_plans):
         path = context.origins[kind, name]
         if node == ROOT_NAME:
-            message = f"'{ROOT_NAME}' is reserved for the root of the quota tree; write another name"
-            context.problems.fault("duplicate-name", path, message)
-        elif (first_owner := owner_by_name.setdefault(node, (kind, name))) != (kind, name):
-            message = (
-                f"'{node}' is already the name of {format_path(context.origins[first_owner])} "
-                "in ACK's quota tree, where every name must be unique; write another name"
+            context.problems.fault(
+                "duplicate-name", path, f"'{ROOT_NAME}' is reserved for the root of the quota tree; write another name"
             )
-            context.problems.fault("duplicate-name", path, message)
+        elif (first_owner := owner_by_name.setdefault(node, (kind, name))) != (kind, name):
+            context.problems.fault(
+                "duplicate-name",
+                path,
+                f"'{node}' is already the name of {format_path(context.origins[first_owner])} "
+                "in ACK's quota tree, where every name must be unique; write another name",
+            )
 
 
 def _note_missing_isolation(context: PlanningContext, spec: AckFleetSpec, team_plans: tuple[TeamPlan, ...]) -> None:

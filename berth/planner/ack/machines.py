@@ -30,8 +30,9 @@ def check_instance_types(context: PlanningContext, spec: AckFleetSpec) -> None:
         machine = ecs_machines().get(name)
         if machine is None:
             message = table.unknown(f"'{name}'", "its GPUs, vCPUs and memory are")
-            remedy = "compare them with the page of its family, or update Berth"
-            context.problems.unknown("machine-unknown", path, f"{message}; {remedy}")
+            context.problems.unknown(
+                "machine-unknown", path, f"{message}; compare them with the page of its family, or update Berth"
+            )
             continue
         held = (
             ("gpus", described.gpus, machine.gpus, f"{machine.gpus}"),

@@ -98,11 +98,12 @@ def _reserves(context: PlanningContext, spec: AckFleetSpec, path: FieldPath, mem
         return member.enable_reservation is not False
     minimum = ".".join(map(str, RESERVATION_VERSION))
     if member.enable_reservation:
-        message = (
+        context.problems.fault(
+            "version-too-old",
+            (*path, "enableReservation"),
             f"'true' needs Kubernetes {minimum} or later, but version is '{member.version}'; write a later version, or "
-            "remove enableReservation"
+            "remove enableReservation",
         )
-        context.problems.fault("version-too-old", (*path, "enableReservation"), message)
     else:
         message = (
             f"'{member.version}' is older than {minimum}, so Kube Scheduler reserves nothing for the fleet, which may "
@@ -125,11 +126,12 @@ def _check_pod_ranges(context: PlanningContext, planned_members: PlannedMembers)
     ranges = [(m.name, IPv4Network(m.pod_range)) for m in planned_members.plans if m.existing is None and m.pod_range]
     for (first_member, first_range), (second_member, second_range) in combinations(ranges, 2):
         if first_range.overlaps(second_range):
-            message = (
+            context.problems.fault(
+                "overlapping-ranges",
+                ("ack", "clusters", second_member, "podCidrBlock"),
                 f"'{second_range}' overlaps {first_range} of member '{first_member}' "
-                "in the same VPC; write ranges that share no address"
+                "in the same VPC; write ranges that share no address",
             )
-            context.problems.fault("overlapping-ranges", ("ack", "clusters", second_member, "podCidrBlock"), message)
 
 
 def _check_member_keys(context: PlanningContext, path: FieldPath, member: MemberSpec) -> None:
@@ -147,15 +149,17 @@ def _check_member_keys(context: PlanningContext, path: FieldPath, member: Member
         )
         context.problems.fault("contradiction", (*path, "podCidrBlock"), message)
     elif not member.pod_vswitches and not member.pod_cidr_block:
-        message = (
-            "is missing: pods need addresses; write podCidrBlock: 10.64.0.0/16 (Flannel), or podVswitches (Terway)"
+        context.problems.fault(
+            "missing-key",
+            (*path, "podCidrBlock"),
+            "is missing: pods need addresses; write podCidrBlock: 10.64.0.0/16 (Flannel), or podVswitches (Terway)",
         )
-        context.problems.fault("missing-key", (*path, "podCidrBlock"), message)
     elif member.pod_cidr_block and IPv4Network(member.pod_cidr_block).overlaps(IPv4Network(member.service_cidr_block)):
-        message = (
-            f"'{member.pod_cidr_block}' overlaps serviceCidrBlock, {member.service_cidr_block}; write another range"
+        context.problems.fault(
+            "bad-range",
+            (*path, "podCidrBlock"),
+            f"'{member.pod_cidr_block}' overlaps serviceCidrBlock, {member.service_cidr_block}; write another range",
         )
-        context.problems.fault("bad-range", (*path, "podCidrBlock"), message)
 
 
 def _check_vswitch_count(context: PlanningContext, spec: AckFleetSpec, path: FieldPath, member: MemberSpec) -> None:
@@ -163,11 +167,12 @@ def _check_vswitch_count(context: PlanningContext, spec: AckFleetSpec, path: Fie
     vswitches = member.vswitches or spec.ack.network.vswitches
     if len(vswitches) > _MAX_VSWITCHES:
         vswitches_path: FieldPath = (*path, "vswitches") if member.vswitches else path
-        message = (
+        context.problems.fault(
+            "bad-size",
+            vswitches_path,
             f"a cluster has at most {_MAX_VSWITCHES} vSwitches, but this one has {len(vswitches)}; "
-            "write fewer vswitches for the member"
+            "write fewer vswitches for the member",
         )
-        context.problems.fault("bad-size", vswitches_path, message)
 
 
 def _node_pool_plans(
@@ -207,11 +212,12 @@ def _can_scale(context: PlanningContext, path: FieldPath, pool: AckNodePoolSpec)
     min_nodes, max_nodes = pool.nodes.min, pool.nodes.max
     if min_nodes == max_nodes or (min_nodes <= _MAX_AUTOSCALING.min and max_nodes <= _MAX_AUTOSCALING.max):
         return True
-    message = (
+    context.problems.fault(
+        "bad-size",
+        (*path, "nodes"),
         f"min {min_nodes} or max {max_nodes} is too large: an autoscaled node pool of ACK has a min of at most "
-        f"{_MAX_AUTOSCALING.min} and a max of at most {_MAX_AUTOSCALING.max}; write less"
+        f"{_MAX_AUTOSCALING.min} and a max of at most {_MAX_AUTOSCALING.max}; write less",
     )
-    context.problems.fault("bad-size", (*path, "nodes"), message)
     return False
 
 
@@ -223,8 +229,9 @@ def _instance_type(
     whole = [name for name, machine in ecs_machines().items() if machine.gpu is not None]
     hint = None if pool.instance_type in ecs_machines() else did_you_mean(pool.instance_type, [*whole, *types])
     remedy = hint or "; describe it under ack.instanceTypes, such as {gpu: A100, gpus: 8, cpu: 128, memory: 1024Gi}"
-    message = f"unknown instance type '{pool.instance_type}'{remedy}"
-    context.problems.fault("unknown-machine", (*path, "instanceType"), message)
+    context.problems.fault(
+        "unknown-machine", (*path, "instanceType"), f"unknown instance type '{pool.instance_type}'{remedy}"
+    )
     return None
 
 
@@ -244,11 +251,12 @@ def _matches_first_pool(
         ("flavor", pool.flavor, other.flavor),
     ):
         if value != other_value:
-            message = (
+            context.problems.fault(
+                "mixed-pool",
+                (*path, key),
                 f"'{value}' differs from '{other_value}' in {first_path[2]}, but node pools of one name are one pool; "
-                "write the same value, or another name"
+                "write the same value, or another name",
             )
-            context.problems.fault("mixed-pool", (*path, key), message)
             return False
     return True
 

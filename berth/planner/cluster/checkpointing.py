@@ -15,9 +15,10 @@ from berth.manifests.quantities import quantity
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.fleet import PoolPlan
 from berth.plan.gke import CheckpointingPlan
+from berth.plan.grouping import grouped
 from berth.plan.node_settings import Toleration
 from berth.planner.context import PlanningContext
-from berth.spec.machines.checkpointing import CheckpointingSpec
+from berth.spec.machines.bucket_mounts import CheckpointingSpec
 
 _PATH: Final[FieldPath] = ("cluster", "checkpointing")
 _ACCOUNT: Final = "ns/gke-managed-checkpointing/sa/gke-checkpointing-multitier-node"
@@ -65,11 +66,11 @@ def checkpointing_plan(
 def _pools_by_machine(pools: Iterable[PoolPlan], classes: Iterable[ComputeClassPlan]) -> dict[str, list[PoolPlan]]:
     """Return the pools that have or may get nodes of each machine type."""
     machines = {each.name: [p.machine_type for p in each.priorities if p.machine_type] for each in classes}
-    used: dict[str, list[PoolPlan]] = {}
-    for pool in pools:
-        for machine in dict.fromkeys((pool.machine_type, *machines.get(pool.compute_class or "", ()))):
-            used.setdefault(machine, []).append(pool)
-    return used
+    return grouped(
+        (machine, pool)
+        for pool in pools
+        for machine in dict.fromkeys((pool.machine_type, *machines.get(pool.compute_class or "", ())))
+    )
 
 
 def _check_memory(context: PlanningContext, spec: CheckpointingSpec) -> None:

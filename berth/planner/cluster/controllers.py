@@ -40,7 +40,7 @@ from berth.spec.controllers import (
     SelectorSpec,
     TransformationSpec,
 )
-from berth.spec.multikueue import MultiKueueSpec
+from berth.spec.workers import MultiKueueSpec
 from berth.versions.gates import Gates, kueue_gates
 from berth.versions.standing import Standing, describe_standing, newest_run, standing
 
@@ -226,8 +226,9 @@ def _multikueue_settings(context: PlanningContext, spec: MultiKueueSpec | None) 
     if spec is None:
         return None
     if not (context.spec.workers or context.lacks_entries("workers")):
-        message = "has no effect without workers; remove multiKueue, or write workers"
-        context.problems.fault("no-workers", ("kueue", "multiKueue"), message)
+        context.problems.fault(
+            "no-workers", ("kueue", "multiKueue"), "has no effect without workers; remove multiKueue, or write workers"
+        )
     step, profiles = spec.incremental_dispatcher_config, spec.cluster_profile
     return MultiKueueSettingsPlan(
         gc_interval_seconds=spec.gc_interval,

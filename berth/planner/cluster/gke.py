@@ -131,11 +131,12 @@ def _check_name_and_labels(context: PlanningContext, name: str) -> None:
             message = f"'{key}' is set by {'Google' if key.startswith('goog-') else 'Berth'}; write another key"
             context.problems.fault("reserved-label", ("labels", key), message)
     if len(context.spec.labels) > _MAX_LABELS:
-        message = (
+        context.problems.fault(
+            "too-many-labels",
+            ("labels",),
             f"{len(context.spec.labels)} labels are more than the maximum of {_MAX_LABELS} besides Berth's own; write "
-            "fewer"
+            "fewer",
         )
-        context.problems.fault("too-many-labels", ("labels",), message)
 
 
 def check_keys_of_kms(context: PlanningContext) -> None:
@@ -181,16 +182,18 @@ def _control_plane_plan(context: PlanningContext) -> ControlPlanePlan:
     control_spec = spec.control_plane
     path: FieldPath = ("cluster", "controlPlane")
     if spec.private_nodes and not control_spec.cidr_block.endswith("/28"):
-        message = (
+        context.problems.fault(
+            "bad-range",
+            (*path, "cidrBlock"),
             f"'{control_spec.cidr_block}' is not a /28 range, which the control plane needs; write one such as "
-            "172.16.0.0/28"
+            "172.16.0.0/28",
         )
-        context.problems.fault("bad-range", (*path, "cidrBlock"), message)
     if not control_spec.public_endpoint and not spec.private_nodes:
-        message = (
-            "'false' needs private nodes, which are off; write cluster.privateNodes: true, or remove publicEndpoint"
+        context.problems.fault(
+            "bad-value",
+            (*path, "publicEndpoint"),
+            "'false' needs private nodes, which are off; write cluster.privateNodes: true, or remove publicEndpoint",
         )
-        context.problems.fault("bad-value", (*path, "publicEndpoint"), message)
     if control_spec.global_access and not spec.private_nodes:
         message = "'true' is for the private endpoint, which a cluster with public nodes does not need"
         context.problems.fault("bad-value", (*path, "globalAccess"), f"{message}; remove globalAccess")

@@ -149,8 +149,9 @@ def _check_window(context: PlanningContext, window: MaintenanceWindowSpec, path:
         message = f"'{window.recurrence}' has other parts than FREQ, INTERVAL, BYDAY and BYMONTHDAY, {unchecked}"
         context.problems.unknown("window-unknown", path, f"{message}; write it with these alone")
     elif is_narrow:
-        message = f"{what} in {PERIOD.days} days, in windows of at least 4 hours; {remedy}"
-        context.problems.fault("maintenance-window", path, message)
+        context.problems.fault(
+            "maintenance-window", path, f"{what} in {PERIOD.days} days, in windows of at least 4 hours; {remedy}"
+        )
     elif is_too_narrow(window.start, window.end, window.recurrence, OLDER_PERIOD):
         sources = f"GKE's rules of 2026-08 ask for them in {PERIOD.days} days only, and its API refused this before"
         context.problems.warning("window-narrow", path, f"{what} in {OLDER_PERIOD.days} days; {sources}: {remedy}")
@@ -158,6 +159,7 @@ def _check_window(context: PlanningContext, window: MaintenanceWindowSpec, path:
 
 def _check_end_after_start(context: PlanningContext, start: str, end: str, path: FieldPath) -> bool:
     if start >= end:
-        message = f"'{end}' is not after the start, {start}; write a later end"
-        context.problems.fault("bad-value", (*path, "end"), message)
+        context.problems.fault(
+            "bad-value", (*path, "end"), f"'{end}' is not after the start, {start}; write a later end"
+        )
     return start < end

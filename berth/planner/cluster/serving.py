@@ -28,18 +28,20 @@ def check_serving(context: PlanningContext) -> None:
         return
     for index, framework in enumerate(context.spec.kueue.integrations.frameworks or ()):
         if framework in SERVING_FRAMEWORKS:
-            message = (
+            context.problems.fault(
+                "contradiction",
+                (*_WRITTEN, index),
                 f"'{framework}' is on in every namespace of a team, but serving: true only in {join_quoted(names)}; "
-                f"remove {framework}, or every serving"
+                f"remove {framework}, or every serving",
             )
-            context.problems.fault("contradiction", (*_WRITTEN, index), message)
     if context.spec.workers:
         for path in serving_paths(context):
             message = "has no effect on a manager, which runs no pods and sends only jobs to workers; remove serving"
             context.problems.fault("contradiction", path, message)
     elif context.spec.kueue.existing:
-        message = (
+        context.problems.note(
+            "serving-existing-kueue",
+            ("kueue", "existing"),
             f"Berth does not configure this Kueue: its integrations must include {join_quoted(SERVING_FRAMEWORKS)}, "
-            f"and its managedJobsNamespaceSelector must match {join_quoted(names)}"
+            f"and its managedJobsNamespaceSelector must match {join_quoted(names)}",
         )
-        context.problems.note("serving-existing-kueue", ("kueue", "existing"), message)

@@ -8,10 +8,10 @@ from berth.diagnostics import FieldPath
 from berth.plan.gke import NodePoolPlan
 from berth.plan.node_settings import SURGE_ONE, Bounds
 from berth.planner.context import PlanningContext
+from berth.planner.machines.accelerator_networks import default_node_network
 from berth.planner.machines.cpu_machines import check_spelling
 from berth.planner.machines.hardware import report_unknown
 from berth.planner.machines.hardware_error import HardwareError
-from berth.planner.machines.node_settings import default_node_network
 from berth.planner.machines.pools import SYSTEM
 from berth.rules.gke.disks import boot_disk_violation
 from berth.rules.gke.zones import lacking_zones
@@ -30,11 +30,12 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
     if spec.nodes.max == 0:
         context.problems.fault("bad-size", (*path, "nodes"), "'0' leaves no node for the controllers; write at least 1")
     elif is_fixed and (not zones or spec.nodes.max % len(zones)) and not context.is_set_aside("cluster", "zones"):
-        message = (
+        context.problems.fault(
+            "bad-size",
+            (*path, "nodes"),
             f"a fixed number of '{spec.nodes.max}' nodes must divide evenly by the zones, which are "
-            f"{', '.join(zones) or 'not set'}; write zones, or nodes: {{min: 1, max: {max(2, spec.nodes.max)}}}"
+            f"{', '.join(zones) or 'not set'}; write zones, or nodes: {{min: 1, max: {max(2, spec.nodes.max)}}}",
         )
-        context.problems.fault("bad-size", (*path, "nodes"), message)
     machine = _system_machine(context, path, spec.machine_type)
     if violation := boot_disk_violation(spec.disk_type, machine):
         context.problems.add(violation.severity, violation.code, (*path, "diskType"), violation.message)

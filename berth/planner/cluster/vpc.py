@@ -72,10 +72,11 @@ def _check_keys(context: PlanningContext) -> None:
             if field in spec.model_fields_set:
                 value = getattr(spec, field)
                 shown = ", ".join(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value
-                message = (
-                    f"'{shown}' applies only to an existing VPC; write existing: <name of that VPC>, or remove {key}"
+                context.problems.fault(
+                    "existing-network",
+                    (*NETWORK_PATH, key),
+                    f"'{shown}' applies only to an existing VPC; write existing: <name of that VPC>, or remove {key}",
                 )
-                context.problems.fault("existing-network", (*NETWORK_PATH, key), message)
         return
     for field, key in _CREATED_VPC_FIELDS.items():
         if field in spec.model_fields_set:

@@ -26,11 +26,12 @@ def webhook_firewall_plan(context: PlanningContext, cluster: str) -> WebhookFire
     source_range = spec.control_plane.cidr_block
     if spec.network.existing is not None:
         shown = ", ".join(map(str, ports))
-        message = (
+        context.problems.note(
+            "webhook-firewall",
+            (*NETWORK_PATH, "existing"),
             f"'{spec.network.existing}' needs a firewall rule that lets {source_range} reach TCP {shown} of the "
-            "nodes; without it calls to the webhooks of Kueue and JobSet time out"
+            "nodes; without it calls to the webhooks of Kueue and JobSet time out",
         )
-        context.problems.note("webhook-firewall", (*NETWORK_PATH, "existing"), message)
         return None
     return WebhookFirewallPlan(
         name=shorten(f"{cluster}-webhooks", MAX_COMPUTE_NAME), source_range=source_range, ports=ports
@@ -42,12 +43,13 @@ def report_called_ports(context: PlanningContext) -> None:
     spec, ports = context.spec.cluster, _called_ports(context)
     if spec.existing is None or spec.mode != "standard" or not spec.private_nodes or not ports:
         return
-    message = (
+    context.problems.note(
+        "webhook-firewall",
+        ("cluster", "existing"),
         f"'{spec.existing.name}' needs a firewall rule that lets its control plane reach TCP "
         f"{', '.join(map(str, ports))} of the nodes, if gcloud container clusters describe shows a "
-        "privateClusterConfig.masterIpv4CidrBlock; without it calls to the webhooks of Kueue and JobSet time out"
+        "privateClusterConfig.masterIpv4CidrBlock; without it calls to the webhooks of Kueue and JobSet time out",
     )
-    context.problems.note("webhook-firewall", ("cluster", "existing"), message)
 
 
 def _called_ports(context: PlanningContext) -> tuple[int, ...]:

@@ -23,9 +23,9 @@ from berth.plan.node_settings import (
 from berth.planner.cluster.gke import cluster_name
 from berth.planner.cluster.vpc import cluster_ranges, report_overlap
 from berth.planner.context import PlanningContext
-from berth.planner.machines.node_settings import default_node_network
 from berth.planner.machines.pools import PlannedPool
 from berth.rules.gke.networks import NetworkNeeds, network_needs
+from berth.spec.cluster import ClusterSpec
 
 RANGE_PATH: FieldPath = ("cluster", "network", "acceleratorCidrBlock")
 
@@ -157,3 +157,11 @@ def _accelerator_network(
         if key
         else default_node_network(context.spec.cluster)
     )
+
+
+def default_node_network(spec: ClusterSpec) -> NodeNetworkPlan:
+    """Return the network settings of nodes in the cluster's network: whether they are private, if the cluster sets it.
+
+    If it is not set, nodes of existing pools do not change with the cluster's default.
+    """
+    return NodeNetworkPlan(private_nodes=spec.private_nodes if "private_nodes" in spec.model_fields_set else None)

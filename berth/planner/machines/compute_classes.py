@@ -162,11 +162,12 @@ def warn_smaller_nodes(context: PlanningContext, path: FieldPath, machine: Machi
     fits.append(f"larger ones {f'only on {_numbered(whole)}' if whole else 'on none'}")
     least = min(smaller.values(), key=lambda each: each.accelerators)
     removed = f", or remove {_numbered([*smaller])}" if whole else ""
-    message = (
+    context.problems.warning(
+        "class-smaller-node",
+        path,
         f"of '{planned.name}' priority {named} {machine.noun} a node, and the pool's {machine.name} "
-        f"{machine.accelerators}: {'; '.join(fits)}; write machineType: {least.name}{removed}"
+        f"{machine.accelerators}: {'; '.join(fits)}; write machineType: {least.name}{removed}",
     )
-    context.problems.warning("class-smaller-node", path, message)
 
 
 def _numbered(numbers: list[str]) -> str:

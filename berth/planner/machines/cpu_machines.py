@@ -89,8 +89,7 @@ def unknown_machine(machine: Machine) -> str:
         "series": "whether GKE offers this size, and its local SSDs, are",
         "nothing": "its boot disk, local SSDs, placement, provisioning, confidential types and architecture are",
     }[machine.known]
-    table = catalog.fact_tables()["cpu-machines"]
-    message = table.unknown(f"'{format_value(machine.name)}'", unchecked)
+    message = catalog.fact_tables()["cpu-machines"].unknown(f"'{format_value(machine.name)}'", unchecked)
     return f"{message}{_proposals(machine.name) or _COMPARE}"
 
 

@@ -17,21 +17,23 @@ def check_dynamic_slicing(context: PlanningContext, pools: Mapping[str, PlannedP
     if not sliced:
         return
     if SLICE_CONTROLLER not in (context.spec.operators or ()):
-        message = (
+        context.problems.warning(
+            "no-slice-controller",
+            ("pools", sliced[0].name, "dynamicSlicing"),
             "no job starts without Kueue's slice controller, which Berth does not install; install it "
-            f"(docs/dynamic-slicing.md), and write operators: [{SLICE_CONTROLLER}]"
+            f"(docs/dynamic-slicing.md), and write operators: [{SLICE_CONTROLLER}]",
         )
-        context.problems.warning("no-slice-controller", ("pools", sliced[0].name, "dynamicSlicing"), message)
     for pool in sliced:
         reservation = pool.spec.capacity.reservation
         held = context.spec.reservations.get(reservation) if reservation else None
         blocks = pool.hardware.slices.max if pool.hardware.slices is not None else 0
         if held is not None and held.block is None and blocks > 1:
-            message = (
+            context.problems.unknown(
+                "slice-block-unknown",
+                ("reservations", str(reservation)),
                 f"no block says that the sub-blocks of pool '{pool.name}' are in one, so whether slices of several can "
-                "be formed is unknown; write block: <name of the block>"
+                "be formed is unknown; write block: <name of the block>",
             )
-            context.problems.unknown("slice-block-unknown", ("reservations", str(reservation)), message)
         fixed = [
             each.name
             for each in pools.values()
@@ -41,9 +43,10 @@ def check_dynamic_slicing(context: PlanningContext, pools: Mapping[str, PlannedP
             and each.hardware.shape is not None
         ]
         if fixed and not pool.spec.taints:
-            message = (
+            context.problems.warning(
+                "mixed-slicing",
+                ("pools", pool.name, "dynamicSlicing"),
                 "GKE's slice controller labels its nodes with the topology of their slice, so jobs of "
                 f"{join_quoted(fixed)} with that topology could get them; write taints for {pool.name}, which its jobs "
-                "alone tolerate"
+                "alone tolerate",
             )
-            context.problems.warning("mixed-slicing", ("pools", pool.name, "dynamicSlicing"), message)

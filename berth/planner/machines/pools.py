@@ -12,7 +12,6 @@ from berth.diagnostics import FieldPath, format_value
 from berth.names import CAPACITY_MARK
 from berth.plan.node_settings import Bounds, Taint
 from berth.planner.context import PlanningContext
-from berth.planner.formerly import check_former_names
 from berth.planner.machines.capacity_rules import check_reservation, check_rules, pool_request
 from berth.planner.machines.compute_classes import PlannedClass, warn_smaller_nodes
 from berth.planner.machines.hardware import Hardware, pool_hardware
@@ -24,6 +23,7 @@ from berth.planner.machines.node_pool_names import (
 )
 from berth.planner.machines.reservations import ReservationDemand, has_reservation, reservation_name
 from berth.planner.machines.zones import check_zones, pool_zones
+from berth.planner.written_references import check_former_names
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.machines.pools import PoolSpec
 
@@ -275,11 +275,12 @@ def _check_gke_taints(context: PlanningContext, path: FieldPath, spec: PoolSpec)
     """Report taints without an equal label, from which GKE makes the taints of nodes that it creates."""
     for index, taint in enumerate(spec.taints):
         if spec.labels.get(taint.key) != taint.value:
-            message = (
+            context.problems.fault(
+                "gke-taint",
+                (*path, "taints", index),
                 f"'{format_value(taint.key)}' has no effect: on nodes that GKE creates, taints come from labels only; "
-                f"write labels: {{{taint.key}: {taint.value or '<value>'}}} instead of the taint"
+                f"write labels: {{{taint.key}: {taint.value or '<value>'}}} instead of the taint",
             )
-            context.problems.fault("gke-taint", (*path, "taints", index), message)
 
 
 def _check_key_is_free(context: PlanningContext, path: FieldPath, key: str) -> None:

@@ -50,17 +50,19 @@ def _check_keys(context: PlanningContext) -> None:
             continue
         for name, written in (("project", spec.project), ("block", spec.block), ("subBlock", spec.sub_block)):
             if written:
-                message = (
+                context.problems.fault(
+                    "reservation-form",
+                    (*path, name),
                     f"'{format_value(written)}' applies only to an existing reservation; write existing: true, or "
-                    f"remove {name}"
+                    f"remove {name}",
                 )
-                context.problems.fault("reservation-form", (*path, name), message)
 
 
 def _check_existing(context: PlanningContext, path: FieldPath, spec: ReservationSpec) -> None:
     if not spec.name:
-        message = "is missing; write the name of the existing reservation in Google Cloud"
-        context.problems.fault("missing-key", (*path, "name"), message)
+        context.problems.fault(
+            "missing-key", (*path, "name"), "is missing; write the name of the existing reservation in Google Cloud"
+        )
     if spec.sub_block and not spec.block:
         message = f"'{format_value(spec.sub_block)}' is part of a block; write block too"
         context.problems.fault("reservation-form", (*path, "subBlock"), message)
@@ -98,11 +100,12 @@ def _check_usage(
         context.problems.add(violation.severity, violation.code, (*path, violation.key), violation.message)
     elif most < reservation.count and not context.lacks_entries("pools"):
         key = "chips" if reservation.of_chips else "count"
-        message = (
+        context.problems.warning(
+            "reservation-unused",
+            (*path, key),
             f"'{reservation.count}' {reservation.noun} are reserved and paid for, but pools use at most {most} of "
-            f"them; write a smaller {key}, or larger pools"
+            f"them; write a smaller {key}, or larger pools",
         )
-        context.problems.warning("reservation-unused", (*path, key), message)
 
 
 def _check_names(context: PlanningContext) -> None:
@@ -111,11 +114,12 @@ def _check_names(context: PlanningContext) -> None:
     for key, spec in sorted(context.spec.reservations.items()):
         name, path = declared_name(context, key), ("reservations", key, "name")
         if not is_compute_name(name):
-            message = (
+            context.problems.fault(
+                "bad-stack-name",
+                path,
                 f"the name '{format_value(name)}', derived from the stack, is not valid; write a name for the "
-                "reservation"
+                "reservation",
             )
-            context.problems.fault("bad-stack-name", path, message)
         first_key = key_by_name.setdefault((spec.zone, name, spec.project, spec.block, spec.sub_block), key)
         if first_key != key:
             remedy = (

@@ -13,6 +13,7 @@ from berth.plan.admission_checks import (
     MultiKueueConfigPlan,
     ParametersPlan,
 )
+from berth.plan.grouping import grouped
 from berth.plan.kueue import ClusterQueuePlan, QueueCheckPlan
 from berth.planner.multikueue.worker_access import MULTIKUEUE_ACCOUNT, kubeconfig_secret_name
 from berth.planner.multikueue.worker_clusters import WorkerContext
@@ -22,10 +23,11 @@ def configs_and_checks(
     worker_contexts: Sequence[WorkerContext], queues_by_worker: Sequence[Sequence[ClusterQueuePlan]]
 ) -> tuple[tuple[MultiKueueConfigPlan, ...], dict[str, tuple[QueueCheckPlan, ...]]]:
     """Return a config for each set of workers that shares a queue, and the admission check of each queue."""
-    workers_by_queue: dict[str, list[str]] = {}
-    for worker_context, plans in zip(worker_contexts, queues_by_worker, strict=True):
-        for queue in plans:
-            workers_by_queue.setdefault(queue.name, []).append(worker_context.key)
+    workers_by_queue = grouped(
+        (queue.name, worker_context.key)
+        for worker_context, plans in zip(worker_contexts, queues_by_worker, strict=True)
+        for queue in plans
+    )
     configs: dict[tuple[str, ...], MultiKueueConfigPlan] = {}
     for workers in workers_by_queue.values():
         # Names are unique, because no worker has `--` in its name.

@@ -24,12 +24,12 @@ from berth.planner.allowances import allowances
 from berth.planner.cluster_fleet import ClusterMachines, plan_cluster_fleet
 from berth.planner.context import PlanningContext
 from berth.planner.multikueue.dispatch import configs_and_checks, multikueue_check, multikueue_cluster_plan
-from berth.planner.multikueue.manager_address import reserve_manager_address
 from berth.planner.multikueue.quota_shares import compute_shares, plan_worker_cohort, worker_queues
 from berth.planner.multikueue.worker_access import (
     check_reachable,
     note_required_crds,
     note_required_namespaces,
+    reserve_manager_address,
     worker_access_plan,
 )
 from berth.planner.multikueue.worker_clusters import (
@@ -272,10 +272,11 @@ def _worker_plan(context: PlanningContext, worker_context: WorkerContext, plan: 
         problem.code == "missing-project-number" for problem in worker_context.context.problems.entries
     )
     if lacks_project_number and plan.project != context.spec.project:
-        message = (
-            f"is missing, but direct grants to teams need the number of project {plan.project}; write projectNumber"
+        context.problems.fault(
+            "missing-project-number",
+            (*path, "projectNumber"),
+            f"is missing, but direct grants to teams need the number of project {plan.project}; write projectNumber",
         )
-        context.problems.fault("missing-project-number", (*path, "projectNumber"), message)
     check_reachable(context, worker_context)
     return WorkerPlan(
         name=worker_context.name,

@@ -13,6 +13,7 @@ from math import gcd
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.plan.grouping import grouped
 from berth.plan.kueue import PODS, ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan, ResourceGroupPlan
 from berth.planner.queueing import cohorts
 from berth.planner.queueing.quota_tree import accelerator_quotas
@@ -94,10 +95,9 @@ def compute_shares(owners: Sequence[QueueOrCohort], capacities: Mapping[str, Wor
     resources = {flavor: capacity.resource for flavor, capacity in capacities.items()}
     parents = {owner_plan.name: owner_plan.parent for owner_plan in owners if isinstance(owner_plan, CohortPlan)}
     leaves_first = {name: parents[name] for name in cohorts.leaves_first(parents)}
-    quotas_by_flavor: dict[str, list[AcceleratorQuota]] = {}
-    for owner in owners:
-        for flavor, quota in accelerator_quotas(owner, resources):
-            quotas_by_flavor.setdefault(flavor, []).append((owner, quota))
+    quotas_by_flavor = grouped(
+        (flavor, (owner, quota)) for owner in owners for flavor, quota in accelerator_quotas(owner, resources)
+    )
     result: dict[tuple[str, str, str], tuple[WorkerShare, ...]] = {}
     for flavor, quotas in quotas_by_flavor.items():
         parts = _guaranteed_parts(quotas, capacities[flavor])

@@ -1,11 +1,16 @@
-"""Plan a manager's access to its workers: a service account with a role for the job kinds that it sends."""
+"""Plan the access of a manager and its workers to each other: accounts, and an address that workers authorize."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, join_words
+from berth.names import MAX_COMPUTE_NAME, shorten
 from berth.plan.admission_checks import WorkerAccessPlan
+from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.plan.gke import ClusterPlan, NetworkPlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.planner.cluster.controllers import KUEUE_RELEASE, job_frameworks
 from berth.planner.context import PlanningContext
@@ -48,11 +53,12 @@ def note_required_crds(context: PlanningContext) -> None:
     """Note the CRDs that Berth does not install on workers: the manager does not connect to a worker without them."""
     framework_names = context.spec.kueue.integrations.frameworks or ()
     if extra_frameworks := [framework for framework in framework_names if framework not in _PREINSTALLED]:
-        message = (
+        context.problems.note(
+            "kinds-on-workers",
+            ("kueue", "integrations", "frameworks"),
             f"{join_words(extra_frameworks)}: install the CRDs of these kinds on every worker, because Berth does not; "
-            "Kueue sends no job at all to a worker that lacks one"
+            "Kueue sends no job at all to a worker that lacks one",
         )
-        context.problems.note("kinds-on-workers", ("kueue", "integrations", "frameworks"), message)
 
 
 def note_required_namespaces(context: PlanningContext, queue_plans: Iterable[ClusterQueuePlan]) -> None:
@@ -74,11 +80,12 @@ def check_reachable(context: PlanningContext, worker_context: WorkerContext) -> 
     profiles = context.spec.kueue.multi_kueue and context.spec.kueue.multi_kueue.cluster_profile
     is_unknown = context.spec.kueue.existing or context.is_set_aside("kueue", "")
     if worker_context.spec.cluster_profile is not None and profiles is None and not is_unknown:
-        message = (
+        context.problems.fault(
+            "no-access-provider",
+            (*path, "clusterProfile"),
             f"the ClusterProfile '{worker_context.spec.cluster_profile}' has no credentials; "
-            "write kueue.multiKueue.clusterProfile.accessProviders"
+            "write kueue.multiKueue.clusterProfile.accessProviders",
         )
-        context.problems.fault("no-access-provider", (*path, "clusterProfile"), message)
     control_plane = worker_context.context.spec.cluster.control_plane
     if not worker_context.spec.made_here or worker_context.spec.cluster_profile is not None:
         return
@@ -88,9 +95,60 @@ def check_reachable(context: PlanningContext, worker_context: WorkerContext) -> 
             "unreachable-worker", (*path, "cluster", "controlPlane", "ipEndpoint"), f"{message} authorizedNetworks"
         )
     elif not control_plane.public_endpoint:
-        message = (
+        context.problems.warning(
+            "unreachable-worker",
+            (*path, "cluster", "controlPlane", "publicEndpoint"),
             "'false': the manager is in another VPC and cannot reach a private control plane; write publicEndpoint: "
             "true "
-            "with authorizedNetworks, or connect the two networks"
+            "with authorizedNetworks, or connect the two networks",
         )
-        context.problems.warning("unreachable-worker", (*path, "cluster", "controlPlane", "publicEndpoint"), message)
+
+
+def reserve_manager_address(
+    context: PlanningContext, manager: FleetPlan, workers: Sequence[WorkerPlan]
+) -> tuple[FleetPlan, list[WorkerPlan]]:
+    """The manager with a reserved address for its NAT, and the workers that authorize it.
+
+    Only workers that list authorized networks need it. A note instead where the address is not Berth's to reserve.
+    """
+    closed = [worker.name for worker in workers if _authorizes_addresses(worker)]
+    cluster = manager.cluster
+    if not closed or not isinstance(cluster, ClusterPlan):
+        return manager, [*workers]
+    network = cluster.network
+    if not isinstance(network, NetworkPlan) or not network.nat or not cluster.control_plane.private_nodes:
+        _note_unknown_address(context, closed)
+        return manager, [*workers]
+    address = shorten(f"{network.name}-nat", MAX_COMPUTE_NAME)
+    reserved = replace(cluster, network=replace(network, nat_address=address))
+    return replace(manager, cluster=reserved), [
+        _with_manager_access(worker) if worker.name in closed else worker for worker in workers
+    ]
+
+
+def _authorizes_addresses(worker: WorkerPlan) -> bool:
+    """Whether the manager reaches a worker that is made here at an address which lets in listed networks alone."""
+    cluster = worker.plan.cluster
+    if not worker.made_here or worker.plan.manager_access is None or not isinstance(cluster, ClusterPlan):
+        return False
+    control_plane = cluster.control_plane
+    is_public = control_plane.public_endpoint and control_plane.ip_endpoint
+    return is_public and control_plane.authorized_networks is not None
+
+
+def _with_manager_access(worker: WorkerPlan) -> WorkerPlan:
+    cluster = worker.plan.cluster
+    assert isinstance(cluster, ClusterPlan)
+    control_plane = replace(cluster.control_plane, manager_access=True)
+    return replace(worker, plan=replace(worker.plan, cluster=replace(cluster, control_plane=control_plane)))
+
+
+def _note_unknown_address(context: PlanningContext, workers: Iterable[str]) -> None:
+    for name in workers:
+        path = ("workers", name, "cluster", "controlPlane", "authorizedNetworks")
+        context.problems.note(
+            "manager-address",
+            path,
+            "must contain the addresses from which the manager's nodes reach the internet: Berth reserves one only "
+            "in a network of the manager's own, with NAT and private nodes",
+        )

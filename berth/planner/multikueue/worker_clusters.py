@@ -8,14 +8,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath
+from berth.plan.grouping import grouped
 from berth.plan.node_settings import Bounds
 from berth.planner.cluster.gke import cluster_name
 from berth.planner.cluster_fleet import ClusterMachines, plan_machines
 from berth.planner.context import PlanningContext
-from berth.planner.formerly import check_former_names
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.multikueue.quota_shares import WorkerCapacity
 from berth.planner.queueing.flavors import FlavorGroup, with_counted_pods
+from berth.planner.written_references import check_former_names
 from berth.rules.gke.gpu import gpu_labels
 from berth.spec.workers import WorkerSpec
 
@@ -109,11 +110,11 @@ def _check_cluster_names(context: PlanningContext, contexts: Sequence[WorkerCont
             (worker_context.context.spec.project, name), f"worker '{worker_context.name}'"
         )
         if first_owner != f"worker '{worker_context.name}'" and worker_context.spec.made_here:
-            message = (
-                f"'{name}' is already the cluster of {first_owner} in project {worker_context.context.spec.project}"
-            )
             context.problems.fault(
-                "duplicate-name", ("workers", worker_context.name, "cluster", "name"), f"{message}; write another name"
+                "duplicate-name",
+                ("workers", worker_context.name, "cluster", "name"),
+                f"'{name}' is already the cluster of {first_owner} in project {worker_context.context.spec.project}"
+                "; write another name",
             )
 
 
@@ -128,11 +129,12 @@ def _check_unique_clusters(context: PlanningContext, contexts: Sequence[WorkerCo
                 and (first_worker := worker_by_cluster.setdefault(connection, worker_context.name))
                 != worker_context.name
             ):
-                message = (
+                context.problems.fault(
+                    "duplicate-name",
+                    ("workers", worker_context.name, key),
                     f"workers '{first_worker}' and '{worker_context.name}' connect to the same cluster "
-                    f"('{connection}'); merge their pools into one worker"
+                    f"('{connection}'); merge their pools into one worker",
                 )
-                context.problems.fault("duplicate-name", ("workers", worker_context.name, key), message)
 
 
 # --- what they have in common -----------------------------------------------------------------------------------------
@@ -140,21 +142,23 @@ def _check_unique_clusters(context: PlanningContext, contexts: Sequence[WorkerCo
 
 def common_pools(context: PlanningContext, contexts: Sequence[WorkerContext]) -> dict[str, PlannedPool]:
     """Return pools by name; pools of the same name in several workers are one pool for queues."""
-    pools_by_name: dict[str, list[tuple[WorkerContext, PlannedPool]]] = {}
-    for worker_context in contexts:
-        for pool in worker_context.machines.pools.values():
-            pools_by_name.setdefault(pool.name, []).append((worker_context, pool))
+    pools_by_name = grouped(
+        (pool.name, (worker_context, pool))
+        for worker_context in contexts
+        for pool in worker_context.machines.pools.values()
+    )
     merged: dict[str, PlannedPool] = {}
     for name, worker_pools in sorted(pools_by_name.items()):
         (first_worker, pool), *others = worker_pools
         flavor = _pool_flavor(first_worker, name)
         other_worker = next((site for site, _ in others if _pool_flavor(site, name) != flavor), None)
         if other_worker is not None:
-            message = (
+            context.problems.fault(
+                "mixed-flavor",
+                ("workers", other_worker.name, "pools", name),
                 f"pool '{name}' has flavor '{_pool_flavor(other_worker, name)}' here but '{flavor}' in worker "
-                f"'{first_worker.name}', so queues cannot refer to it; write another name for one of them"
+                f"'{first_worker.name}', so queues cannot refer to it; write another name for one of them",
             )
-            context.problems.fault("mixed-flavor", ("workers", other_worker.name, "pools", name), message)
             context.set_aside |= {("pools", name), ("flavors", flavor)}
         else:
             merged[name] = _merge_pools(pool, [p for _, p in worker_pools])
@@ -185,10 +189,11 @@ def common_flavors(
     context: PlanningContext, contexts: Sequence[WorkerContext], known_pools: Mapping[str, PlannedPool]
 ) -> dict[str, FlavorGroup]:
     """Return flavors by name, with the node labels common to all workers, because no job runs on the manager."""
-    flavors_by_name: dict[str, list[tuple[WorkerContext, FlavorGroup]]] = {}
-    for worker_context in contexts:
-        for flavor in worker_context.machines.flavors.values():
-            flavors_by_name.setdefault(flavor.name, []).append((worker_context, flavor))
+    flavors_by_name = grouped(
+        (flavor.name, (worker_context, flavor))
+        for worker_context in contexts
+        for flavor in worker_context.machines.flavors.values()
+    )
     merged = with_counted_pods(
         {
             name: _merge_flavors(context, worker_flavors, known_pools)
@@ -208,12 +213,11 @@ def _merge_flavors(
     (first_worker, flavor), *others = worker_flavors
     for worker_context, other in others:
         if difference := _pool_difference(flavor.pools[0], other.pools[0]):
-            message = (
-                f"flavor '{flavor.name}' has a different {difference} in worker "
-                f"'{first_worker.name}'; write another flavor name"
-            )
             context.problems.fault(
-                "mixed-flavor", ("workers", worker_context.name, "pools", other.pools[0].name), message
+                "mixed-flavor",
+                ("workers", worker_context.name, "pools", other.pools[0].name),
+                f"flavor '{flavor.name}' has a different {difference} in worker "
+                f"'{first_worker.name}'; write another flavor name",
             )
             context.set_aside.add(("flavors", flavor.name))
     all_flavors = [worker_flavor for _, worker_flavor in worker_flavors]

@@ -59,11 +59,12 @@ def plan_checks(context: PlanningContext, flavors: Mapping[str, FlavorGroup]) ->
         context.origins.setdefault(("admission check", name), path)
         context.origins.setdefault(("provisioning config", config.name), path)
         if configs.setdefault(config.name, config) != config or checks_by_name.setdefault(name, check) != check:
-            message = (
+            context.problems.fault(
+                "duplicate-name",
+                path,
                 f"admission check '{format_value(name)}' with config '{format_value(config.name)}' already exists "
-                "for a pool with other machines or options; write another admissionCheck and provisioningRequestConfig"
+                "for a pool with other machines or options; write another admissionCheck and provisioningRequestConfig",
             )
-            context.problems.fault("duplicate-name", path, message)
     return PlannedChecks(
         tuple(checks_by_name[name] for name in sorted(checks_by_name)),
         tuple(configs[name] for name in sorted(configs)),

@@ -42,8 +42,9 @@ def _factor(context: PlanningContext, amount: Amount, flavor: FlavorGroup, maxim
     missing = (
         f"nodes with {join_words(list(map(str, sorted(factors))))} {flavor.noun}" if factors else f"no {amount.unit}"
     )
-    message = f"'{amount.written}': flavor '{flavor.name}' has {missing}; write a number of {flavor.noun}"
-    context.problems.fault("bad-amount", path, message)
+    context.problems.fault(
+        "bad-amount", path, f"'{amount.written}': flavor '{flavor.name}' has {missing}; write a number of {flavor.noun}"
+    )
     return None
 
 

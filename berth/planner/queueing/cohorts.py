@@ -96,11 +96,12 @@ def _own_quota(
     guaranteed = request.limits.nominal if "guaranteed" in request.spec.model_fields_set else guaranteed_below
     if guaranteed < guaranteed_below:
         parts = join_words([f"{who} {amount}" for who, amount in below[flavor.name].items() if amount])
-        message = (
+        context.problems.fault(
+            "overpromised-cohort",
+            (*request.path, "guaranteed"),
             f"'{request.spec.guaranteed.written}' is less than the {guaranteed_below} {flavor.noun} that its members "
-            f"are guaranteed ({parts}); write {guaranteed_below} or more, or guarantee them less"
+            f"are guaranteed ({parts}); write {guaranteed_below} or more, or guarantee them less",
         )
-        context.problems.fault("overpromised-cohort", (*request.path, "guaranteed"), message)
         guaranteed = guaranteed_below
     check_lending_limit(context, request, guaranteed)
     total[flavor.name] = guaranteed

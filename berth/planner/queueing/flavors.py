@@ -6,7 +6,7 @@ labels and taints of the stack file. Flavors select by labels of GKE where these
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import permutations
 
@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from berth import catalog
 from berth.diagnostics import FieldPath, join_quoted
 from berth.plan.dynamic_slices import SlicingPlan
+from berth.plan.grouping import grouped
 from berth.plan.kueue import FlavorPlan, NetworkDevicesPlan, TopologyPlan
 from berth.plan.node_settings import Bounds, Toleration
 from berth.planner.context import PlanningContext
-from berth.planner.machines.dra_driver import domain_channels
 from berth.planner.machines.hardware import cpu_rate, memory_rate
+from berth.planner.machines.installers import domain_channels
 from berth.planner.machines.network_devices import flavor_devices
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing.node_labels import (
@@ -100,7 +101,7 @@ class FlavorGroup(Struct, frozen=True):
 def plan_flavors(context: PlanningContext, pools: dict[str, PlannedPool]) -> dict[str, FlavorGroup]:
     """Return every flavor of the fleet, by name."""
     groups: dict[str, list[PlannedPool]] = {}
-    for kind in _group_by_kind(pools.values()):
+    for kind in grouped((_kind(pool), pool) for pool in pools.values()).values():
         # The shortest name, so that adding `v5e-b` keeps `v5e`.
         default_name = min((p.key for p in kind if not p.spec.flavor), key=lambda n: (len(n), n), default="")
         for pool in kind:
@@ -110,24 +111,20 @@ def plan_flavors(context: PlanningContext, pools: dict[str, PlannedPool]) -> dic
         for name, group in sorted(groups.items())
         if _can_form_flavor(context, name, group)
     }
-    for name in (
-        () if context.spec.workers else sorted(context.spec.flavors)
-    ):  # a manager has the flavors of its workers
-        context.resolve("flavors", name, by_name, ("flavors", name))
+    if not context.spec.workers:  # a manager has the flavors of its workers
+        for name in sorted(context.spec.flavors):
+            context.resolve("flavors", name, by_name, ("flavors", name))
     distinct = with_counted_pods(_make_distinct(context, by_name))
     for flavor in distinct.values():
         _check_kueue_limits(context, flavor)
     return distinct
 
 
-def _group_by_kind(pools: Iterable[PlannedPool]) -> list[list[PlannedPool]]:
-    pools_by_kind: dict[object, list[PlannedPool]] = {}
-    for pool in pools:
-        labels = tuple(sorted(pool.spec.labels.items()))
-        distinguishing = (_capacity_key(pool), _sharing_key(pool), _placement_key(pool))
-        kind = (pool.spec.machine_type, distinguishing, labels, pool.taints)
-        pools_by_kind.setdefault(kind, []).append(pool)
-    return list(pools_by_kind.values())
+def _kind(pool: PlannedPool) -> tuple[object, ...]:
+    """Return what pools have in common that form one flavor unless they name others."""
+    labels = tuple(sorted(pool.spec.labels.items()))
+    distinguishing = (_capacity_key(pool), _sharing_key(pool), _placement_key(pool))
+    return pool.spec.machine_type, distinguishing, labels, pool.taints
 
 
 def _placement_key(pool: PlannedPool) -> tuple[object, ...]:
@@ -158,12 +155,12 @@ def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPoo
             shared_property = "way of placing its jobs (topologyAware, dynamicSlicing, compactPlacement)"
         else:
             continue
-        message = (
+        context.problems.fault(
+            "mixed-flavor",
+            ("pools", pool.name, "flavor"),
             f"pools {join_quoted([first.name, pool.name])} cannot share "
             f"flavor '{name}': a flavor has one {shared_property}"
-        )
-        context.problems.fault(
-            "mixed-flavor", ("pools", pool.name, "flavor"), f"{message}; write another flavor for one of them"
+            "; write another flavor for one of them",
         )
         context.set_aside.add(("flavors", name))
         return False
@@ -223,8 +220,7 @@ def _make_distinct(context: PlanningContext, by_name: dict[str, FlavorGroup]) ->
         flavor = by_name[name]
         machine_types = {pool.spec.machine_type for pool in flavor.pools}
         if len(machine_types) == 1 and not any(pool.spec.node_labels for pool in flavor.pools):
-            labels = {**flavor.node_labels, INSTANCE_TYPE: machine_types.pop()}
-            narrowed[name] = replace(flavor, node_labels=labels)
+            narrowed[name] = replace(flavor, node_labels={**flavor.node_labels, INSTANCE_TYPE: machine_types.pop()})
     for flavor, other in permutations(narrowed.values(), 2):
         if _selects_nodes_of(flavor, other):
             _report_ambiguous(context, flavor, other)
@@ -245,11 +241,12 @@ def _report_ambiguous(context: PlanningContext, flavor: FlavorGroup, other: Flav
     path: FieldPath = ("pools", flavor.pools[0].name)
     same_network = flavor.pools[0].spec.networking == other.pools[0].spec.networking
     remedy = "write the same flavor for both pools, or write" if same_network else "write"
-    message = (
+    context.problems.fault(
+        "ambiguous-flavor",
+        path,
         f"flavor '{flavor.name}' also selects the nodes of '{other.name}'; {remedy} labels and taints that only "
-        f"'{flavor.name}' has"
+        f"'{flavor.name}' has",
     )
-    context.problems.fault("ambiguous-flavor", path, message)
 
 
 def _check_kueue_limits(context: PlanningContext, flavor: FlavorGroup) -> None:

@@ -158,12 +158,13 @@ class LocalQueueNames:
                 subject = f"local queue '{name}' in namespace '{team_namespaces(context, team)[0].name}'"
                 report_duplicate(context, name_path, subject, first_path)
             elif name == DEFAULT_LOCAL_QUEUE and context.spec.teams[team].default_queue not in (None, path[-1]):
-                message = (
+                context.problems.fault(
+                    "duplicate-name",
+                    name_path,
                     f"'{DEFAULT_LOCAL_QUEUE}' is the local queue of jobs without a queue label, "
                     f"but the team's defaultQueue is '{context.spec.teams[team].default_queue}'; remove localQueue "
-                    "or defaultQueue"
+                    "or defaultQueue",
                 )
-                context.problems.fault("duplicate-name", name_path, message)
 
 
 def check_default_queues(context: PlanningContext) -> None:
@@ -177,5 +178,6 @@ def check_default_queues(context: PlanningContext) -> None:
 
 def report_duplicate(context: PlanningContext, path: FieldPath, subject: str, first: FieldPath) -> None:
     """Report a name at `path` that the queue at `first` already has."""
-    message = f"{subject} already belongs to {format_path(first)}; write another name"
-    context.problems.fault("duplicate-name", path, message)
+    context.problems.fault(
+        "duplicate-name", path, f"{subject} already belongs to {format_path(first)}; write another name"
+    )

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from berth.diagnostics import join_words
 from berth.plan.fleet import FleetPlan
+from berth.plan.grouping import grouped
 from berth.plan.kueue import ClusterQueuePlan
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas, lendable
 from berth.text import abbreviate_names
@@ -62,12 +63,12 @@ def preemption_pairs(plan: FleetPlan, tree: QuotaTree, queue_names: Collection[s
             if preemption_rule.rule == "withinClusterQueue":
                 yield PreemptionPair(queue.name, queue.name, preemption_rule.rule)
                 continue
-            flavors_by_queue: dict[str, list[str]] = {}
-            for flavor in preemption_rule.flavors:
-                for other in borrowers.get((tree.root_cohort(queue.cohort), flavor), set()) & set(queue_names) - {
-                    queue.name
-                }:
-                    flavors_by_queue.setdefault(other, []).append(flavor)
+            flavors_by_queue = grouped(
+                (other, flavor)
+                for flavor in preemption_rule.flavors
+                for other in borrowers.get((tree.root_cohort(queue.cohort), flavor), set())
+                & set(queue_names) - {queue.name}
+            )
             yield from (
                 PreemptionPair(queue.name, other, preemption_rule.rule, tuple(flavors_by_queue[other]))
                 for other in sorted(flavors_by_queue)
@@ -79,9 +80,7 @@ def describe_rules(preemption_rules: Iterable[PreemptionRule], queues: int | Non
 
     A rule that all `queues` have begins with `every queue`.
     """
-    groups: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    for each in preemption_rules:
-        groups.setdefault((each.rule, each.whom, each.flavors), []).append(each.queue)
+    groups = grouped(((each.rule, each.whom, each.flavors), each.queue) for each in preemption_rules)
     for (rule, whom, flavors), names in groups.items():
         subject = "every queue" if len(names) == queues and len(names) > 1 else abbreviate_names(names)
         pronoun = "its" if len(names) == 1 or len(names) == queues else "their"

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator
 from msgspec import Struct
 
 from berth.diagnostics import FieldPath
+from berth.plan.grouping import grouped
 from berth.plan.kueue import ClusterQueuePlan, PreemptionPlan, QueueCheckPlan
 from berth.planner.allowances import CLUSTER, is_protected
 from berth.planner.context import PlanningContext
-from berth.planner.formerly import check_former_names
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing.admission_checks import admission_check_name, slice_check_name
 from berth.planner.queueing.flavors import FlavorGroup
@@ -30,6 +30,7 @@ from berth.planner.queueing.quotas import (
     flavor_quotas,
     flavor_requests,
 )
+from berth.planner.written_references import check_former_names
 from berth.spec.teams import QueueSpec
 
 
@@ -178,11 +179,12 @@ def is_queue_protected(context: PlanningContext, name: str) -> bool:
 
 def queue_checks(planned_flavors: Iterable[FlavorGroup]) -> tuple[QueueCheckPlan, ...]:
     """Return each admission check of queued and of dynamically sliced flavors, with the flavors it applies to."""
-    flavors_by_check: dict[str, list[str]] = {}
-    for flavor in planned_flavors:
-        for name in (admission_check_name(flavor), slice_check_name(flavor)):
-            if name is not None:
-                flavors_by_check.setdefault(name, []).append(flavor.name)
+    flavors_by_check = grouped(
+        (name, flavor.name)
+        for flavor in planned_flavors
+        for name in (admission_check_name(flavor), slice_check_name(flavor))
+        if name is not None
+    )
     return tuple(
         QueueCheckPlan(name=name, on_flavors=tuple(flavors_by_check[name])) for name in sorted(flavors_by_check)
     )
@@ -215,10 +217,11 @@ def _default_within(context: PlanningContext, request: QueueRequest, flavors: Co
         return "LowerPriority"
     if not context.spec.priorities:
         return "Never"
-    message = (
+    context.problems.warning(
+        "preempts-after-wait",
+        (*request.path, "preemption"),
         "all machines of this queue are queued: a job of higher priority preempts one that has waited for its "
         "machines, which then waits for new ones; write withinClusterQueue: Never to let it finish, or LowerPriority "
-        "to accept it"
+        "to accept it",
     )
-    context.problems.warning("preempts-after-wait", (*request.path, "preemption"), message)
     return "LowerPriority"

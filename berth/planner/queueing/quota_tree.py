@@ -7,12 +7,13 @@ borrows from its parent up to its borrowing limit. A root has what its members l
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from berth.plan.grouping import grouped
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, QuotaPlan, root_of
 from berth.plan.teams import QueueingPlan
 
@@ -31,6 +32,17 @@ def accelerator_quotas(
         for quota in entry.quotas:
             if quota.resource == resource_of[entry.flavor]:
                 yield entry.flavor, quota if in_milli else quota.counted
+
+
+def guaranteed_by_flavor(
+    owners: Iterable[ClusterQueuePlan | CohortPlan], resource_of: Mapping[str, str]
+) -> Counter[str]:
+    """Return accelerators of each flavor that queues and cohorts are guaranteed together; 0 for any other flavor."""
+    guaranteed = Counter[str]()
+    for owner in owners:
+        for flavor, quota in accelerator_quotas(owner, resource_of):
+            guaranteed[flavor] += quota.nominal
+    return guaranteed
 
 
 def lendable(quota: QuotaPlan) -> int:
@@ -139,10 +151,9 @@ class QuotaTree:
 
     def ceilings(self, queues: Iterable[ClusterQueuePlan]) -> dict[str, int]:
         """Return flavor → the most that `queues` together can use."""
-        nodes_by_flavor: dict[str, list[QuotaNode]] = {}
-        for queue in queues:
-            for flavor, node in self.queue_nodes(queue.name).items():
-                nodes_by_flavor.setdefault(flavor, []).append(node)
+        nodes_by_flavor = grouped(
+            (flavor, node) for queue in queues for flavor, node in self.queue_nodes(queue.name).items()
+        )
         return {flavor: ceiling_of_nodes(nodes_by_flavor[flavor]) for flavor in sorted(nodes_by_flavor)}
 
 

@@ -172,10 +172,11 @@ def flavor_quotas(
     """Return `limits` in every resource, at the rates of the entry, else the owner, else the machines."""
     entry_rates = request.spec.per_accelerator
     if request.flavor.resource == CPU and entry_rates and entry_rates.cpu is not None:
-        message = (
-            f"flavor '{request.flavor.name}' counts cores, which are its cpu; remove cpu, or write memory per core"
+        context.problems.fault(
+            "core-rate",
+            (*request.path, "perAccelerator", "cpu"),
+            f"flavor '{request.flavor.name}' counts cores, which are its cpu; remove cpu, or write memory per core",
         )
-        context.problems.fault("core-rate", (*request.path, "perAccelerator", "cpu"), message)
     written_rates = [rates for rates in (request.spec.per_accelerator, owner.per_accelerator) if rates]
     cpu = next((rates.cpu for rates in written_rates if rates.cpu is not None), None)
     memory = next((rates.memory for rates in written_rates if rates.memory is not None), None)
@@ -183,9 +184,10 @@ def flavor_quotas(
     if too_large := next(
         (q.resource for q in flavor_quota_plans if max(q.nominal, q.borrowing_limit or 0) > MAXIMUM), None
     ):
-        message = (
+        context.problems.fault(
+            "too-large",
+            request.path,
             f"needs more {too_large} than a Kubernetes quantity can hold ({MAXIMUM}); write a smaller perAccelerator "
-            "or amount"
+            "or amount",
         )
-        context.problems.fault("too-large", request.path, message)
     return FlavorQuotasPlan(flavor=request.flavor.name, quotas=flavor_quota_plans)

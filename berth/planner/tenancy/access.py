@@ -38,11 +38,12 @@ def security_group(context: PlanningContext) -> str | None:
             path_by_domain.setdefault(group.partition("@")[2], (*path, index))
     domain = context.spec.platform.domain
     if len(path_by_domain) > 1 and domain is None and not context.is_set_aside("platform", ""):
-        message = (
+        context.problems.fault(
+            "several-domains",
+            list(path_by_domain.values())[-1],
             f"groups are in {join_words(sorted(path_by_domain))}, but GKE uses one group, {_SECURITY_GROUP}@<domain>, "
-            "that contains them all; write its domain as platform.domain"
+            "that contains them all; write its domain as platform.domain",
         )
-        context.problems.fault("several-domains", list(path_by_domain.values())[-1], message)
     if not path_by_domain:
         return None
     return f"{_SECURITY_GROUP}@{domain or next(iter(path_by_domain))}"

@@ -23,10 +23,11 @@ def unfit_pool(context: PlanningContext, pool: PoolPlan) -> Unfit | None:
     if pool.made_by == "others":
         return Unfit("pool", f"others make the nodes of {name}, and Berth does not know how they scale", other)
     if (pool.hosts_per_slice or 1) > 1:
-        reason = (
-            f"GKE adds the {pool.hosts_per_slice} hosts of a slice of {name} together, and a buffer is of single pods"
+        return Unfit(
+            "pool",
+            f"GKE adds the {pool.hosts_per_slice} hosts of a slice of {name} together, and a buffer is of single pods",
+            other,
         )
-        return Unfit("pool", reason, other)
     if pool.capacity == "queued":
         return Unfit("pool", f"GKE adds nodes to {name} for requests of queued provisioning only", other)
     if pool.capacity == "flex-start":

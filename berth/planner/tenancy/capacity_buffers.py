@@ -146,8 +146,7 @@ class _Buffers:
         places = {place.name: place for place in team.namespaces}
         name = spec.namespace or team.namespace
         if name not in places:
-            message = f"'{name}' is no namespace of the team; write {join_or(sorted(places))}"
-            self._fault((*path, "namespace"), message)
+            self._fault((*path, "namespace"), f"'{name}' is no namespace of the team; write {join_or(sorted(places))}")
         return places.get(name)
 
     def _is_serving(self, place: NamespacePlan) -> bool:

@@ -21,8 +21,7 @@ GRANTS = ("roles", "buckets", "secrets")
 def team_identity(context: PlanningContext, team: str) -> IdentityPlan | None:
     """Return the identity of a team's pods; None in a shared namespace, unless the team sets one."""
     spec = context.spec.teams[team]
-    namespaces = team_namespaces(context, team)
-    if spec.identity is None and not any(namespace.owned for namespace in namespaces):
+    if spec.identity is None and not any(namespace.owned for namespace in team_namespaces(context, team)):
         return None
     spec_identity = spec.identity or _DEFAULT_IDENTITY
     account = spec_identity.service_account or spec.formerly or team
@@ -58,8 +57,9 @@ def check_unique_accounts(context: PlanningContext) -> None:
             first = taken.setdefault(account, f"team '{name}'")
             if first != f"team '{name}'":
                 path: FieldPath = ("teams", name, "identity", "impersonate")
-                message = f"'{account}' is already the service account of {first}; write another"
-                context.problems.fault("duplicate-name", path, message)
+                context.problems.fault(
+                    "duplicate-name", path, f"'{account}' is already the service account of {first}; write another"
+                )
 
 
 def _iam_members(context: PlanningContext, team: str, spec: IdentitySpec, account: str) -> tuple[str, ...]:
@@ -73,11 +73,12 @@ def _iam_members(context: PlanningContext, team: str, spec: IdentitySpec, accoun
         return ()
     if context.spec.project_number is None:
         if not context.is_set_aside("projectNumber", ""):
-            message = (
+            context.problems.fault(
+                "missing-project-number",
+                ("teams", team, "identity", grant_key),
                 "a direct grant needs the project number; write projectNumber at the top level, "
-                "or identity.impersonate: <service account id>"
+                "or identity.impersonate: <service account id>",
             )
-            context.problems.fault("missing-project-number", ("teams", team, "identity", grant_key), message)
         return ()
     pool_path = f"projects/{context.spec.project_number}/locations/global/workloadIdentityPools/{pool}"
     return tuple(f"principal://iam.googleapis.com/{pool_path}/subject/ns/{name}/sa/{account}" for name in names)

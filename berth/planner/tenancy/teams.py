@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath
 from berth.names import TEAM_LABEL, is_shared_namespace
+from berth.plan.grouping import grouped
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 from berth.planner.context import PlanningContext
 from berth.planner.machines.network_devices import claim_templates
 from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.queueing.local_queues import check_default_queues, team_namespaces
-from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
+from berth.planner.queueing.quota_tree import QuotaTree, guaranteed_by_flavor
 from berth.planner.tenancy.identities import check_unique_accounts, team_identity
 from berth.planner.tenancy.isolation import team_isolation
-from berth.planner.tenancy.plain_machines import with_plain_machines
-from berth.planner.tenancy.run_limits import with_run_limits
-from berth.planner.tenancy.shared_machines import check_sharing, max_grace, teams_by_flavor, with_shared_queues
+from berth.planner.tenancy.policies import with_run_limits
+from berth.planner.tenancy.shared_machines import (
+    check_sharing,
+    max_grace,
+    teams_by_flavor,
+    with_plain_machines,
+    with_shared_queues,
+)
 from berth.spec.tenancy import NamespaceSpec, TeamSettings
 
 _SYSTEM_PREFIXES = ("kube-", "gke-managed-", "gmp-")
@@ -42,10 +47,7 @@ def plan_teams(
     _check_swapped_names(context)
     check_unique_accounts(context)
     check_default_queues(context)
-    by_team: dict[str, list[ClusterQueuePlan]] = {}
-    for queue in queues:
-        for team in queue.teams:
-            by_team.setdefault(team, []).append(queue)
+    by_team = grouped((team, queue) for queue in queues for team in queue.teams)
     resource_of = {flavor.name: flavor.resource for flavor in flavors.values()}
     sharing = teams_by_flavor(queues)
     check_sharing(context, sharing)
@@ -80,28 +82,20 @@ def _team(
         identity=team_identity(context, name),
         groups=tuple(sorted(spec.groups)),
         local_queues=tuple(local_queue for q in queues for local_queue in q.local_queues if local_queue.team == name),
-        guaranteed=_guaranteed(name, queues, resource_of),
+        # shared queues are guaranteed to no team
+        guaranteed=dict(sorted(guaranteed_by_flavor((q for q in queues if q.teams == (name,)), resource_of).items())),
         ceiling={flavor: min(maximum, flavors[flavor].capacity.max) for flavor, maximum in ceiling.items()},
         labels={**_team_labels(context, name), TEAM_LABEL: name},
         claim_templates=claim_templates(flavors[entry.flavor].devices for q in queues for entry in q.flavors),
     )
 
 
-def _guaranteed(team: str, queues: Iterable[ClusterQueuePlan], resource_of: Mapping[str, str]) -> dict[str, int]:
-    """Return the nominal quota of the team's own queues; shared queues are guaranteed to no team."""
-    total: Counter[str] = Counter()
-    for queue in queues:
-        if queue.teams == (team,):
-            for flavor, quota in accelerator_quotas(queue, resource_of):
-                total[flavor] += quota.nominal
-    return dict(sorted(total.items()))
-
-
 def _team_labels(context: PlanningContext, team: str) -> dict[str, str]:
     labels = context.spec.teams[team].labels
     for key in sorted(set(labels) & set(_BERTH_LABELS)):
-        message = f"'{key}' is set by Berth; write another key"
-        context.problems.fault("reserved-label", ("teams", team, "labels", key), message)
+        context.problems.fault(
+            "reserved-label", ("teams", team, "labels", key), f"'{key}' is set by Berth; write another key"
+        )
     return dict(sorted(labels.items()))
 
 
@@ -120,11 +114,12 @@ def _check_namespaces(context: PlanningContext) -> None:
                 context, path, namespace.name, seen.setdefault(namespace.name, f"{name}/{index}"), f"{name}/{index}"
             )
             if namespace.name == "default" and namespace.owned:
-                message = (
+                context.problems.fault(
+                    "bad-namespace",
+                    path,
                     "'default' exists in every cluster; write {name: default, existing: true, "
-                    "acceptSharedNamespace: <why>}, or another name"
+                    "acceptSharedNamespace: <why>}, or another name",
                 )
-                context.problems.fault("bad-namespace", path, message)
         for index, entry in enumerate(spec.namespaces or (spec.namespace,)):
             path = ("teams", name, *(("namespaces", index) if spec.namespaces else ("namespace",)))
             _check_shared(context, path, entry)
@@ -179,21 +174,23 @@ def _check_swapped_names(context: PlanningContext) -> None:
         for other in sorted((owned[name] - {name}) & spec.keys()):
             if name in owned[other] and name < other:
                 path: FieldPath = ("teams", name, "namespaces" if spec[name].namespaces else "namespace")
-                message = (
+                context.problems.fault(
+                    "swapped-names",
+                    path,
                     f"teams '{name}' and '{other}' have each other's name as namespace, and a swap deletes both with "
-                    "their jobs; write a third name for one of them"
+                    "their jobs; write a third name for one of them",
                 )
-                context.problems.fault("swapped-names", path, message)
     queues = {(team, key): queue.name or f"{team}-{key}" for team in spec for key, queue in spec[team].queues.items()}
     by_default = {f"{team}-{key}": (team, key) for team, key in queues}
     for (team, key), given in sorted(queues.items()):
         other = by_default.get(given, (team, key))
         if (team, key) < other and queues[other] == f"{team}-{key}":
-            message = (
+            context.problems.fault(
+                "swapped-names",
+                ("teams", team, "queues", key, "name"),
                 f"queues {team}.{key} and {other[0]}.{other[1]} have each other's name, and a swap gives the jobs of "
-                "each the quota of the other; write a third name for one of them"
+                "each the quota of the other; write a third name for one of them",
             )
-            context.problems.fault("swapped-names", ("teams", team, "queues", key, "name"), message)
 
 
 def _check_namespace(context: PlanningContext, path: FieldPath, namespace: str, first_claim: str, claim: str) -> None:
@@ -201,8 +198,7 @@ def _check_namespace(context: PlanningContext, path: FieldPath, namespace: str, 
         owner = first_claim.partition("/")[0]
         again = "is listed twice; remove one of them"
         other = f"is already the namespace of team '{owner}'; write another namespace"
-        message = f"'{namespace}' {again if owner == path[1] else other}"
-        context.problems.fault("duplicate-namespace", path, message)
+        context.problems.fault("duplicate-namespace", path, f"'{namespace}' {again if owner == path[1] else other}")
     if _is_of_the_system(namespace):
         message = f"'{namespace}' belongs to the system, where Kueue admits nothing; write another namespace"
         context.problems.fault("bad-namespace", path, message)
@@ -217,12 +213,13 @@ def _check_shared(context: PlanningContext, path: FieldPath, spec: NamespaceSpec
     name = spec.name or ""
     shared = spec.existing and is_shared_namespace(name) and not _is_of_the_system(name)
     if shared and spec.accept_shared_namespace is None:
-        message = (
+        context.problems.fault(
+            "shared-namespace",
+            path,
             f"'{spec.name}' is shared: the team could run pods with service accounts of others; write another "
             "namespace, "
-            "or accept it with acceptSharedNamespace: <why>"
+            "or accept it with acceptSharedNamespace: <why>",
         )
-        context.problems.fault("shared-namespace", path, message)
     if spec.accept_shared_namespace is not None and not shared:
         message = "acceptSharedNamespace applies only to an existing shared namespace; remove acceptSharedNamespace"
         context.problems.fault("contradiction", (*path, "acceptSharedNamespace"), message)

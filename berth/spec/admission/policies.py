@@ -1,13 +1,59 @@
-"""Schema of how admission policies answer."""
+"""Schema of admission policies: how they answer, and the values of a team's settings that they read."""
 
 from __future__ import annotations
 
 from datetime import date
 from typing import Annotated, Final
 
+from berth.spec.amounts import Seconds
 from berth.spec.base import Model, Text, validation_fault
 from berth.spec.core import AfterValidator
 from berth.spec.model import check_model
+
+
+def _grace_period(value: int) -> int:
+    """Return the seconds; raise a fault where a pod's default is longer, or a lender would wait too long."""
+    if not MIN_GRACE <= value <= MAX_GRACE:
+        problem = "shorter than 30s, the default of pods" if value < MIN_GRACE else "longer than 1h"
+        raise validation_fault("bad-value", f"'{value}s' is {problem}; write one from 30s to 1h, such as 10m")
+    return value
+
+
+MOUNTED_BY_THE_NODE: Final = (
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "gitRepo",
+    "glusterfs",
+    "iscsi",
+    "nfs",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "storageos",
+    "vsphereVolume",
+)
+"""Inline volume types that the Pod Security level `restricted` refuses, without hostPath."""
+MIN_GRACE: Final = 30
+MAX_GRACE: Final = 3600
+"""Limits of `maxGracePeriod` in seconds: the default grace period of pods, and what a lender may have to wait."""
+GracePeriod = Annotated[Seconds, AfterValidator(_grace_period)]
+VolumeType = Annotated[
+    str,
+    Text(
+        "|".join(MOUNTED_BY_THE_NODE) + r"|[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+",
+        "a volume type such as nfs, or the name of a CSI driver such as lustre.csi.storage.gke.io",
+    ),
+]
+
 
 NEW_POLICIES: Final = (
     "affinity",
@@ -36,8 +82,9 @@ def _day(value: str) -> str:
     try:
         date.fromisoformat(value)
     except ValueError as error:
-        message = f"'{value}' is not a day of the calendar; write one such as \"2027-01-31\""
-        raise validation_fault("bad-value", message) from error
+        raise validation_fault(
+            "bad-value", f"'{value}' is not a day of the calendar; write one such as \"2027-01-31\""
+        ) from error
     return value
 
 
@@ -60,8 +107,9 @@ class PolicySpec(Model):
     def _check_date(self) -> PolicySpec:
         """Check that a policy that only warns has a date, and no other one has."""
         if not self.enforce and self.until is None:
-            message = 'enforce: false without a date would last forever; write until: "YYYY-MM-DD"'
-            raise validation_fault("contradiction", message)
+            raise validation_fault(
+                "contradiction", 'enforce: false without a date would last forever; write until: "YYYY-MM-DD"'
+            )
         if self.enforce and self.until is not None:
             message = "until has no effect on a policy that is enforced; write enforce: false, or remove until"
             raise validation_fault("contradiction", message)

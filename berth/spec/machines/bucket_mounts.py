@@ -1,13 +1,30 @@
-"""Schema of buckets that jobs mount with Cloud Storage FUSE, and of its caches."""
+"""Schema of buckets that jobs mount with Cloud Storage FUSE, with its caches, and of multi-tier checkpointing."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 from berth.spec.amounts import Bytes
-from berth.spec.base import Model, Text, validation_fault
-from berth.spec.machines.checkpointing import BucketName
+from berth.spec.base import MachineType, Model, Text, validation_fault
 from berth.spec.model import Field, check_model
+
+BucketName = Annotated[
+    str,
+    Text(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]", "a bucket's name: lower-case letters, digits, '-', '_' and '.'"),
+]
+
+
+class CheckpointingSpec(Model):
+    """Multi-tier checkpointing: JobSets save checkpoints in a volume in the memory of their nodes, which GKE copies."""
+
+    bucket: BucketName
+    """Bucket that GKE copies the checkpoints to. It exists, with a hierarchical namespace; Berth lets GKE write to
+    it."""
+    machine_type: MachineType
+    """Machine type of the nodes with the volume; a cluster has one."""
+    in_memory_volume_size: Bytes
+    """Memory of each of these nodes that the volume may take, such as `200Gi`. Berth counts none of it for jobs."""
+
 
 MountPath = Annotated[
     str, Text(r"(/[A-Za-z0-9._-]+)+", "an absolute path such as /data: letters, digits, '-', '_' and '.'")
@@ -54,8 +71,8 @@ class BucketMountSpec(Model):
     @check_model
     def _check_downloads(self) -> BucketMountSpec:
         if self.parallel_downloads and self.file_cache is None:
-            message = (
-                "parallelDownloads: parts of files are downloaded into the cache; write fileCache: {capacity: 50Gi}"
+            raise validation_fault(
+                "missing-key",
+                "parallelDownloads: parts of files are downloaded into the cache; write fileCache: {capacity: 50Gi}",
             )
-            raise validation_fault("missing-key", message)
         return self

@@ -78,10 +78,10 @@ class CapacityBufferSpec(Model):
     @check_model
     def _check_size(self) -> CapacityBufferSpec:
         if self.replicas is not None and self.percentage is not None:
-            message = (
-                "replicas and percentage: sources differ on whether the larger or the smaller one counts; remove one"
+            raise validation_fault(
+                "contradiction",
+                "replicas and percentage: sources differ on whether the larger or the smaller one counts; remove one",
             )
-            raise validation_fault("contradiction", message)
         if self.scalable_ref is None:
             if self.percentage is not None:
                 message = "percentage: is of a workload's replicas; write scalableRef: {kind: Deployment, name: <name>}"
@@ -98,10 +98,11 @@ class CapacityBufferSpec(Model):
     def _check_strategy(self) -> CapacityBufferSpec:
         if self.provisioning_strategy == "standby":
             if self.pool is not None:
-                message = (
+                raise validation_fault(
+                    "contradiction",
                     "pool: GKE makes standby nodes itself, in no pool; remove pool, or write provisioningStrategy: "
+                    "active",
                 )
-                raise validation_fault("contradiction", f"{message}active")
             if self.unit is not None and self.unit.accelerators is not None:
                 raise validation_fault(
                     "capacity-buffer",
@@ -114,8 +115,9 @@ class CapacityBufferSpec(Model):
             "machineFamily": self.machine_family,
         }
         if key := next((key for key, value in keys.items() if value is not None), None):
-            message = f"{key}: is for suspended nodes; remove it, or write provisioningStrategy: standby"
-            raise validation_fault("contradiction", message)
+            raise validation_fault(
+                "contradiction", f"{key}: is for suspended nodes; remove it, or write provisioningStrategy: standby"
+            )
         if self.pool is None:
             raise validation_fault("missing-key", "pool: is missing; write pool: <name>")
         return self

@@ -93,11 +93,11 @@ class KubeletSpec(Model):
     def _check_gc_thresholds(self) -> KubeletSpec:
         low, high = self.image_gc_low_threshold_percent, self.image_gc_high_threshold_percent
         if low is not None and high is not None and low >= high:
-            message = (
+            raise validation_fault(
+                "bad-value",
                 f"imageGcLowThresholdPercent {low} is not below imageGcHighThresholdPercent {high}; write a lower "
-                "imageGcLowThresholdPercent"
+                "imageGcLowThresholdPercent",
             )
-            raise validation_fault("bad-value", message)
         return self
 
 

@@ -205,8 +205,8 @@ def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:
     if isinstance(value, str) and re.fullmatch(r"\d+ *(?:gpu|tpu|chip|accelerator|core|cpu)s?", value, re.IGNORECASE):
         value = ""  # it counts something else
     number = re.match(r"\d+(?= ?(?:[A-Za-z]{3,}|Gi?B?)?$|\s)", value) if isinstance(value, str) else None
-    quotes = ", without quotes" if number and number[0] == value else ""
-    remedy = f"; write {number[0]}{quotes}" if number else ""
+    written = str(int(number[0])) if number else ""  # `007` is another number to some YAML parsers
+    remedy = f"; write {written}{', without quotes' if written == value else ''}" if number else ""
     if not remedy and example(path).isdigit():
         remedy = f"; write one such as {example(path)}"
     return _wrong_type("a whole number")(error, path) + remedy
@@ -214,7 +214,7 @@ def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:
 
 def _not_a_number(error: Mapping[str, Any], path: FieldPath) -> str:
     value: object = error["input"]
-    is_quoted = isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?", value)
+    is_quoted = isinstance(value, str) and re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?", value)
     return _wrong_type("a number")(error, path) + (f"; write {value}, without quotes" if is_quoted else "")
 
 

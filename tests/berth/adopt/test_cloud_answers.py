@@ -10,9 +10,8 @@ import pytest
 
 from berth.adopt.api_objects import NotAdopted, last_segment, reservation_value
 from berth.adopt.google.alert_policies import read_limit
-from berth.adopt.google.display_names import display_name_changes
 from berth.adopt.google.monitoring import monitoring_changes
-from berth.adopt.google.rights import other_rights
+from berth.adopt.google.rights import display_name_changes, other_rights
 from berth.adopt.imports import import_files
 from berth.adopt.inventory import ClusterInventory, read_inventory
 from berth.cli.adopt.answer import adopt_inventory

@@ -8,7 +8,7 @@ import pytest
 
 from berth.adopt.api_objects import InvalidInventory
 from berth.adopt.google.answer_kinds import ANSWER_KINDS, IAM_POLICY, PROJECT_POLICY, RESERVATION, classify_answers
-from berth.adopt.google.ownership import foreign_answers
+from berth.adopt.google.iam_policies import foreign_answers
 
 EMPTY = (
     [],

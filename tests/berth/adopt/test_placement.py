@@ -13,8 +13,9 @@ from berth.adopt.google.import_ids import ImportIds
 from berth.adopt.inventory import ClusterInventory, read_inventory
 from berth.cli.adopt.answer import adopt_inventory
 from berth.diff.resource_changes import compare_resources
+from berth.engine.records import RecordedResource
 from berth.google.fleet import google_resources
-from berth.google.workload_policy import workload_policy
+from berth.google.node_pool import workload_policy
 from berth.plan.fleet import FleetPlan
 from berth.resource import ResourceKind
 from tests.gke_answers import files
@@ -72,13 +73,12 @@ def test_policies_that_berth_made_are_imported() -> None:
     assert _policies(fleet) == {**_policies(plan(FLEET)), "near": None, "v5e": None}
     ids = ImportIds(inventory, fleet)
 
-    class Registered:
-        type = "gcp:compute/resourcePolicy:ResourcePolicy"
-
-        def __init__(self, inputs: dict[str, Any]) -> None:
-            self.inputs = inputs
-
-    found = {ids.import_id(Registered(dict(workload_policy(each).arguments))) for each in fleet.workload_policies}
+    kind = "gcp:compute/resourcePolicy:ResourcePolicy"
+    inputs = [dict(workload_policy(each).arguments) for each in fleet.workload_policies]
+    found = {
+        ids.import_id(RecordedResource(urn="", type=kind, name="", parent=None, custom=True, inputs=each))
+        for each in inputs
+    }
     start = "projects/acme-ml-dev/regions/us-central1/resourcePolicies/test-"
     assert found == {f"{start}nvidia-gb200-1x72", f"{start}tpu7x-2x2x2"}
 

@@ -167,7 +167,7 @@ def test_a_damaged_file_exits_0_or_1(folder: pathlib.Path, name: str, data: st.D
     """As a person has it: through a file, and out of the command."""
     fleet = {"config": {"berth:fleet": damaged(FLEETS[name], data)}}
     file = folder / "Pulumi.damaged.yaml"
-    file.write_text(yaml.safe_dump(fleet, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    file.write_text(yaml.dump(fleet, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False), encoding="utf-8")
     result = CliRunner().invoke(app, ["check", str(file)])
     assert result.exit_code in (0, 1) and result.stdout and result.stderr == ""
     assert isinstance(result.exception, SystemExit | None)

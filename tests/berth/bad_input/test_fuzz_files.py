@@ -195,7 +195,7 @@ def test_damaged_values_give_faults_and_no_traceback(project: pathlib.Path, name
 
 
 def _as_yaml(value: Any) -> str:
-    return yaml.safe_dump(value, allow_unicode=True, sort_keys=False)
+    return yaml.dump(value, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False)
 
 
 @pytest.mark.parametrize("name", KINDS)

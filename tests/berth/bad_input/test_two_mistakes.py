@@ -14,6 +14,7 @@ import yaml
 from berth.diagnostics import FieldPath, Severity
 from berth.evaluate import evaluate_stack
 from berth.spec.parse import SPLITTABLE_SECTIONS
+from berth.yaml_loader import LOADER
 from tests.berth.bad_input import cases
 
 _EVERY: Final = int(os.environ.get("BERTH_MISTAKES_EVERY", "24"))
@@ -59,7 +60,7 @@ def test_a_second_mistake_hides_no_fault(wrong: Mapping[str, Any], tmp_path: Pat
         cases.write(tmp_path, cases.edited(case))
         file, alone = tmp_path / "Pulumi.bad.yaml", _faults(tmp_path)
         try:
-            stack = yaml.safe_load(file.read_text(encoding="utf-8"))
+            stack = yaml.load(file.read_text(encoding="utf-8"), LOADER)
         except (yaml.YAMLError, ValueError):
             continue
         fleet = stack.get("config", {}).get("berth:fleet") if isinstance(stack, dict) else None
@@ -69,12 +70,12 @@ def test_a_second_mistake_hides_no_fault(wrong: Mapping[str, Any], tmp_path: Pat
             [each for each in wrong.get(str(place[0]), ()) if each[0] not in entry] if wrong and place else [_UNKNOWN]
         )
         # Written anew, what only the writing shows (quotes, types) is no longer there.
-        file.write_text(yaml.safe_dump(stack, sort_keys=False), encoding="utf-8")
+        file.write_text(yaml.dump(stack, Dumper=yaml.CSafeDumper, sort_keys=False), encoding="utf-8")
         expected = [each for each in _faults(tmp_path) if place and each[0][: len(place)] == place]
         if not expected or not added:
             continue
         entry[added[0][0]] = added[0][1]
-        file.write_text(yaml.safe_dump(stack, sort_keys=False), encoding="utf-8")
+        file.write_text(yaml.dump(stack, Dumper=yaml.CSafeDumper, sort_keys=False), encoding="utf-8")
         both = _faults(tmp_path)
         hidden += [f"{name}: {path} {code}" for path, code in expected if (path, code) not in both]
         tried += 1

@@ -26,6 +26,7 @@ from berth.cli.render.output import yaml_document
 from berth.diagnostics import Problem, Severity
 from berth.document import Heading, ProblemList, Table
 from berth.document.text import problem_lines, render_text
+from berth.yaml_loader import LOADER
 from tests.stack_files import GKE_STACKS, ROOT, evaluation, every_stack, plan, rendered
 
 SCENARIO = "stacks/scenarios/multislice.yaml"
@@ -417,9 +418,9 @@ def test_the_output_for_an_empty_fleet_has_no_empty_sections(tmp_path: Path, mon
 def test_a_folder_gets_one_file_for_each_object_in_the_order_of_the_stream(stack: str, tmp_path: Path) -> None:
     count = output.write_folder(plan(stack), tmp_path / "out")
     files = sorted(file for file in (tmp_path / "out").rglob("*") if file.is_file())
-    printed = list(yaml.safe_load_all(rendered(stack)))
+    printed = list(yaml.load_all(rendered(stack), LOADER))
     assert count == len(files) == len(printed)
-    assert [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files] == printed
+    assert [yaml.load(file.read_text(encoding="utf-8"), LOADER) for file in files] == printed
 
 
 def test_a_second_render_replaces_the_first(tmp_path: Path) -> None:
@@ -427,7 +428,7 @@ def test_a_second_render_replaces_the_first(tmp_path: Path) -> None:
     assert berth("render", BATCH, "-o", str(tmp_path)).exit_code == 0
     done = berth("render", MULTISLICE, "-o", str(tmp_path))
     assert done.exit_code == 0
-    assert len(list(tmp_path.iterdir())) == len(list(yaml.safe_load_all(rendered("multislice"))))
+    assert len(list(tmp_path.iterdir())) == len(list(yaml.load_all(rendered("multislice"), LOADER)))
     assert "objects in" in done.stderr
 
 
@@ -468,7 +469,7 @@ def test_text_is_the_same_text_in_every_yaml_version(word: str) -> None:
         "metadata": {"labels": {word: word, "k": word}},
         "spec": [word, {"k": [word]}],
     }
-    assert list(yaml.safe_load_all(yaml_document(manifest))) == [manifest]
+    assert list(yaml.load_all(yaml_document(manifest), LOADER)) == [manifest]
 
 
 def test_evaluations_in_tests_equal_those_of_the_command() -> None:

@@ -19,6 +19,7 @@ from typer.testing import CliRunner, Result
 from berth.cli import app
 from berth.diagnostics import printable
 from berth.evaluate import evaluate_stack
+from berth.yaml_loader import LOADER
 from tests.berth.cli.hostile_text import (
     ONE_LINE,
     SEVERAL_LINES,
@@ -53,7 +54,7 @@ def with_value(values: Any, path: tuple[Any, ...], text: str) -> Any:
 
 def stack_values(stack: str) -> dict[str, Any]:
     """The stack file as values, with reasons added to it: what a person writes for a person to read."""
-    values = yaml.safe_load(ALL_STACKS[stack].read_text(encoding="utf-8"))
+    values = yaml.load(ALL_STACKS[stack].read_text(encoding="utf-8"), LOADER)
     fleet = values["config"][CONFIG]
     pool = next(iter(fleet["pools"]))
     fleet["allowReplacement"] = {pool: "a reason"}
@@ -94,7 +95,9 @@ def hostile_stack(stack: str, folder: pathlib.Path) -> tuple[pathlib.Path, tuple
     file = folder / f"Pulumi.{stack}.yaml"
 
     def is_sound(tried: dict[str, Any]) -> bool:
-        file.write_text(yaml.safe_dump(tried, allow_unicode=True, sort_keys=False), encoding="utf-8")
+        file.write_text(
+            yaml.dump(tried, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False), encoding="utf-8"
+        )
         return not evaluate_stack(str(file), ROOT).faults
 
     free = [
@@ -158,12 +161,12 @@ def test_no_text_of_a_stack_file_may_have_several_lines(
     """The loader refuses control characters in YAML; a quoted escape is what is left."""
     monkeypatch.chdir(ROOT)
     file, _ = hostile_stack(stack, folder)
-    values = yaml.safe_load(file.read_text(encoding="utf-8"))
+    values = yaml.load(file.read_text(encoding="utf-8"), LOADER)
     for text in ("a\n::error::b", "a\x1b[31mb", "a\u202eb", "a\u2028b", "a\x00b", "a\tb"):
         fleet = {**values["config"][CONFIG], "allowReplacement": {next(iter(values["config"][CONFIG]["pools"])): text}}
         spoiled = folder / "Pulumi.spoiled.yaml"
         config = {**values["config"], CONFIG: fleet}
-        spoiled.write_text(yaml.safe_dump({**values, "config": config}), encoding="utf-8")
+        spoiled.write_text(yaml.dump({**values, "config": config}, Dumper=yaml.CSafeDumper), encoding="utf-8")
         result = run("check", str(spoiled))
         assert result.exit_code == 1, text
         assert list(misdeeds_of_text(result.stdout)) == []

@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cost.changes import compare_costs
-from berth.cost.fleet import fleet_cost
+from berth.cost.fleet import compare_costs, fleet_cost
 from berth.cost.prices import Prices
 from berth.evaluate import evaluate_stack
 from tests.stack_files import GKE_STACKS, ROOT, plan

@@ -21,7 +21,7 @@ from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH
 from berth.manifests.workloads.objects import team_stack_manifests
 from berth.plan.ack import AckFleetPlan
 from berth.plan.team_stack import TeamStackPlan
-from berth.planner.ack.reclaim import reclaim_rules
+from berth.planner.ack.elastic_quotas import reclaim_rules
 from tests.berth.diff.edits.edited import ACK, FLEET, TEAM
 from tests.stack_files import GKE_STACKS, GOLDEN, ROOT, plan
 

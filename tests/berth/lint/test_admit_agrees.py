@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.jobs.kinds import kinds
+from berth.yaml_loader import LOADER
 from tests.berth.bad_input.cases import parsed
 from tests.problem_lines import without_total
 from tests.stack_files import ROOT
@@ -157,7 +158,7 @@ def test_there_are_enough_cases() -> None:
 def _top_level_kinds(text: str) -> set[str]:
     """Return the kinds of the objects of a manifest; none of a template."""
     try:
-        documents = [each for each in yaml.safe_load_all(text) if isinstance(each, dict)]
+        documents = [each for each in yaml.load_all(text, LOADER) if isinstance(each, dict)]
     except yaml.YAMLError:
         return set()
     return {str(each.get("kind")) for each in documents}

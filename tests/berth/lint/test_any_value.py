@@ -17,10 +17,11 @@ from berth.jobs.pod_groups import PodGroups
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
 from berth.simulator.arrivals import read_arrivals
+from berth.yaml_loader import LOADER
 
 HERE = pathlib.Path(__file__).parent
 FILES = [*(HERE / "base").glob("*.yaml"), *(HERE / "kinds").glob("*.yaml")]
-BASES = {file.stem: list(yaml.safe_load_all(file.read_text())) for file in sorted(FILES)}
+BASES = {file.stem: list(yaml.load_all(file.read_text(), LOADER)) for file in sorted(FILES)}
 WRONG: list[Any] = [None, "", "x", -1, 0, 10**30, 1.5, True, [], [None], [[]], {}, {"a": None}, {"name": 1}]
 GONE = object()
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.evaluate import evaluate_stack
 from berth.nodes import fleet_nodes
+from berth.yaml_loader import LOADER
 from tests.stack_files import ROOT
 
 GIB = 2**30
@@ -72,7 +73,7 @@ def test_the_volume_is_taken_once_for_all_verbs(folder: pathlib.Path) -> None:
     assert before[1] - least == 60 * GIB + 466 * 2**20  # with the pods of the driver
     assert memory(folder, "one") == other
 
-    rendered = [each for each in yaml.safe_load_all(run("render", "lab", "--nodes")) if each]
+    rendered = [each for each in yaml.load_all(run("render", "lab", "--nodes"), LOADER) if each]
     of_pool = [each for each in rendered if each["metadata"]["labels"].get("berth.dev/pool", "v5e") == "v5e"]
     assert str(most) in {each["status"]["allocatable"]["memory"] for each in of_pool}
 
@@ -89,7 +90,7 @@ def test_the_volume_is_taken_once_for_all_verbs(folder: pathlib.Path) -> None:
 
 def volumes(text: str) -> list[str]:
     """Return the drivers of the volumes of a JobSet's pods."""
-    (job,) = [each for each in yaml.safe_load_all(text) if each and each["kind"] == "JobSet"]
+    (job,) = [each for each in yaml.load_all(text, LOADER) if each and each["kind"] == "JobSet"]
     spec = job["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     return [each["csi"]["driver"] for each in spec.get("volumes", ())]
 
@@ -116,7 +117,7 @@ def test_jobsets_mount_it_where_all_their_nodes_have_it(
 def test_a_pod_that_may_get_other_nodes_is_a_warning(folder: pathlib.Path) -> None:
     write(folder, "60Gi")
     text = run("workload", "lab", "vision", "mixed", "--flavor", "one", "--kind", "jobset")
-    (job,) = [each for each in yaml.safe_load_all(text) if each]
+    (job,) = [each for each in yaml.load_all(text, LOADER) if each]
     spec = job["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     spec["volumes"] = [{"name": "mine", "csi": {"driver": DRIVER}}]
     (folder / "job.yaml").write_text(yaml.safe_dump(job))

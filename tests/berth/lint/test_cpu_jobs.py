@@ -9,6 +9,7 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.yaml_loader import LOADER
 from tests.problem_lines import without_codes, without_total
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -94,7 +95,7 @@ def test_verdicts(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyP
 
 def test_a_queue_of_cores_has_no_quota_of_gpus(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    job = yaml.safe_load(manifest(1, "4", "8Gi", "frames"))
+    job = yaml.load(manifest(1, "4", "8Gi", "frames"), LOADER)
     job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/gpu": 1}
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(job))

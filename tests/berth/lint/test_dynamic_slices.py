@@ -11,6 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.yaml_loader import LOADER
 from tests.stack_files import ROOT
 
 EXAMPLE = str(ROOT / "stacks" / "examples" / "ironwood.yaml")
@@ -21,7 +22,7 @@ def workload(*options: str) -> dict[str, Any]:
     """Return the JobSet that `berth workload` writes."""
     result = CliRunner().invoke(app, ["workload", EXAMPLE, "pretraining", "train", *options])
     assert result.exit_code == 0, result.stderr
-    (job,) = (each for each in yaml.safe_load_all(result.stdout) if each["kind"] in ("JobSet", "Job"))
+    (job,) = (each for each in yaml.load_all(result.stdout, LOADER) if each["kind"] in ("JobSet", "Job"))
     return job
 
 

@@ -16,6 +16,7 @@ from berth.plan.configuration import OPERATORS
 from berth.planner.machines.dynamic_slicing import SLICE_CONTROLLER
 from berth.spec.fleet import OperatorName
 from berth.workloads.options import workload_kinds
+from berth.yaml_loader import LOADER
 
 HERE = pathlib.Path(__file__).parent
 NEEDS = {name.lower(): row.operator for name, row in kinds().items() if row.operator}
@@ -29,7 +30,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 
 
 def write_stack(folder: pathlib.Path, operators: list[str] | None) -> None:
-    values = yaml.safe_load((HERE / "kinds_stack.yaml").read_text(encoding="utf-8"))
+    values = yaml.load((HERE / "kinds_stack.yaml").read_text(encoding="utf-8"), LOADER)
     del values["config"]["berth:fleet"]["operators"]
     if operators is not None:
         values["config"]["berth:fleet"]["operators"] = operators
@@ -68,8 +69,8 @@ def test_a_kind_runs_only_with_its_operator(kind: str, folder: pathlib.Path) -> 
 
 
 def test_what_an_app_wrapper_wraps_needs_its_operator_too(folder: pathlib.Path) -> None:
-    wrapped = yaml.safe_load((HERE / "kinds" / "appwrapper.yaml").read_text(encoding="utf-8"))
-    inner = yaml.safe_load((HERE / "kinds" / "raycluster.yaml").read_text(encoding="utf-8"))
+    wrapped = yaml.load((HERE / "kinds" / "appwrapper.yaml").read_text(encoding="utf-8"), LOADER)
+    inner = yaml.load((HERE / "kinds" / "raycluster.yaml").read_text(encoding="utf-8"), LOADER)
     del inner["metadata"]["labels"]
     del inner["spec"]["workerGroupSpecs"][0]["numOfHosts"]  # policy berth-wrappers refuses groups of several hosts
     wrapped["spec"]["components"] = [{"template": inner}]

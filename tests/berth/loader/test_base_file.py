@@ -15,6 +15,7 @@ from berth.cli.comparison import StackRevision, evaluate_revision
 from berth.evaluate import evaluate_config, evaluate_stack
 from berth.loader import read_config
 from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
+from berth.yaml_loader import LOADER
 from tests.berth.loader.conftest import Read, Write
 from tests.stack_files import ALL_STACKS, FLEET_STACKS, ROOT
 
@@ -132,11 +133,11 @@ def split(value: Any, take: bool = True) -> tuple[Any, Any]:
 @pytest.mark.parametrize("stack", sorted(FLEET_STACKS))
 def test_a_stack_in_two_files_is_the_stack_in_one(tmp_path: pathlib.Path, stack: str) -> None:
     """Also as the engine hands it over, with sorted keys: offline verbs and the program read the same."""
-    whole = yaml.safe_load(ALL_STACKS[stack].read_text(encoding="utf-8"))
+    whole = yaml.load(ALL_STACKS[stack].read_text(encoding="utf-8"), LOADER)
     base, own = split(whole["config"]["berth:fleet"])
     whole["config"]["berth:fleet"] = {"base": "shared.yaml", **own}
     for name, text in {
-        f"Pulumi.{stack}.yaml": yaml.safe_dump(whole, sort_keys=False),
+        f"Pulumi.{stack}.yaml": yaml.dump(whole, Dumper=yaml.CSafeDumper, sort_keys=False),
         "shared.yaml": yaml.safe_dump({"fleet": base}, sort_keys=False),
         "Pulumi.yaml": "name: berth\nruntime: python\n",
     }.items():

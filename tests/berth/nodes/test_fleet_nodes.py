@@ -37,7 +37,7 @@ def test_a_flavor_selects_the_nodes_that_it_means_and_no_others(stack: str) -> N
     """By the labels that are known: the flavor's own labels, and the tolerations of its pods."""
     fleet, all_nodes = plan(stack), nodes(stack)
     for flavor in fleet.flavors:
-        meant = all_nodes.of_flavor(flavor.name)
+        meant = all_nodes.by_flavor.get(flavor.name, ())
         assert {each.pool for each in meant} == {p.name for p in fleet.pools if p.flavor == flavor.name}
         tolerated = {(t.key, t.value) for t in flavor.tolerations} | {(t.key, None) for t in flavor.tolerations}
         exists = {t.key for t in flavor.tolerations if t.operator == "Exists"}
@@ -64,11 +64,6 @@ def test_slices_are_one_group_with_a_node_pool_each() -> None:
     assert slices.slices == len(slices.node_pools) == 3
     assert (slices.nodes.max, slices.max_nodes) == (2, 6)
     assert slices.label(NODE_POOL).values == slices.node_pools
-    second = slices.in_node_pool(slices.node_pools[1])
-    assert second is not None
-    assert second.max_nodes == 2
-    assert second.label(NODE_POOL).values == (slices.node_pools[1],)
-    assert slices.in_node_pool("nope") is None
 
 
 def test_a_label_is_known_absent_or_unknown() -> None:
@@ -136,7 +131,7 @@ def test_every_flavor_counts_the_capacity_of_its_nodes(stack: str) -> None:
         return
     all_nodes = nodes(stack)
     for flavor in fleet.flavors:
-        pools: dict[str, Any] = {each.pool: each for each in all_nodes.of_flavor(flavor.name)}
+        pools: dict[str, Any] = {each.pool: each for each in all_nodes.by_flavor.get(flavor.name, ())}
         cores = flavor.resource == "cpu"
         counts = [
             ((each.allocatable["cpu"] - 500) // 1000 if cores else each.allocatable[flavor.resource])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from berth.adopt.sources.xpk_types import xpk_types
+from berth.adopt.sources.xpk_flags import xpk_types
 from berth.diagnostics import FieldPath
 from berth.diagnostics.hints import ForeignKey, foreign_key_hint, foreign_keys, plain_key
 from berth.spec.fleet import FleetSpec

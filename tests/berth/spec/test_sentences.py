@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from berth.planner.cluster.controllers import JOBSET_RELEASE, KUEUE_RELEASE
-from berth.planner.machines.dra_driver import DRA_DRIVER_RELEASE
+from berth.planner.machines.installers import DRA_DRIVER_RELEASE
 from berth.planner.monitoring import PROMETHEUS_RELEASE
 from berth.spec.controllers import ControllerSpec
 from berth.spec.monitoring import PrometheusSpec

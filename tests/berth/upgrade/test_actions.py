@@ -9,9 +9,8 @@ import pytest
 
 from berth.jobs.files import ManifestDocument
 from berth.upgrade.conditions import condition_names
-from berth.upgrade.evidence import Evidence, objects_of
+from berth.upgrade.evidence import Applicability, Evidence, objects_of
 from berth.upgrade.findings import Upgrade, UpgradeAction, upgrade_by
-from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import Move
 from berth.versions.changes import gke_changes, known_holes, other_changes, required_actions
 from berth.yaml_loader import load_table

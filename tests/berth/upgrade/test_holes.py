@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from berth.manifests.policies import admission_policies
 from berth.manifests.roles import cluster_access
 from berth.plan.fleet import FleetPlan
-from berth.upgrade.evidence import Evidence
+from berth.upgrade.evidence import Applicability, Evidence
 from berth.upgrade.holes import describe_open_holes, open_holes
-from berth.upgrade.judgement import Applicability
 from berth.versions.changes import known_holes
 from berth.versions.standing import newest_run
 from tests import small_fleets as small

@@ -10,6 +10,7 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.yaml_loader import LOADER
 
 STACK = """\
 config:
@@ -42,7 +43,7 @@ def run(folder: pathlib.Path, more: str, *arguments: str) -> str:
 
 def pod(text: str) -> dict[str, Any]:
     """Return the pod template of the job in a manifest."""
-    (job,) = [each for each in yaml.safe_load_all(text) if each and each["kind"] in ("Job", "JobSet")]
+    (job,) = [each for each in yaml.load_all(text, LOADER) if each and each["kind"] in ("Job", "JobSet")]
     spec = job["spec"]["replicatedJobs"][0]["template"]["spec"] if job["kind"] == "JobSet" else job["spec"]
     return spec["template"]
 

@@ -11,7 +11,7 @@ import pulumi
 import pytest
 from msgspec.structs import replace
 
-from berth.google.maintenance import maintenance_policy
+from berth.google.cluster import maintenance_policy
 from berth.plan.gke import ClusterPlan, MaintenanceExclusion, ResourceLimit
 from berth.spec.cluster import ClusterSettings
 from components.gke.cluster import Cluster

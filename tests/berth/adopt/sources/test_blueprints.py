@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from berth.adopt.sources.recognize import read_source
+from berth.adopt.sources.described import read_source
 from berth.adopt.sources.source_fleet import UnusableSource
 from berth.cli.adopt.described import DescribedResult, describe_source
 from berth.yaml_loader import load_table

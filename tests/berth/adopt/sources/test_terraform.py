@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
+from berth.adopt.sources.described import read_source
 from berth.adopt.sources.expressions import evaluate, expand
-from berth.adopt.sources.recognize import read_source
-from berth.adopt.sources.source_fleet import UnusableSource
-from berth.adopt.sources.unresolved import Names, Unresolved
+from berth.adopt.sources.source_fleet import Names, Unresolved, UnusableSource
 from berth.cli.adopt.described import DescribedResult, describe, describe_source
 from tests.berth.adopt.sources.pool_rows import pool_rows
 

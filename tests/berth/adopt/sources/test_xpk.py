@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from berth.adopt.sources.recognize import read_source
+from berth.adopt.sources.described import read_source
 from berth.adopt.sources.source_fleet import UnusableSource
-from berth.adopt.sources.xpk_types import xpk_types
+from berth.adopt.sources.xpk_flags import xpk_types
 from berth.cli.adopt.described import DescribedResult, describe_source
 from berth.yaml_loader import load_table
 from tests.berth.adopt.sources.lost_table import assert_table, lost_cell

@@ -13,6 +13,7 @@ import yaml
 
 from berth.cli.comparison import StackRevision, changes_between, evaluate_revision
 from berth.evaluate import Evaluation
+from berth.yaml_loader import LOADER
 from tests.berth.diff.edits.sound_edits import class_of
 from tests.small_fleets import REMOVED, fleet_with
 from tests.stack_files import ALL_STACKS, ROOT
@@ -46,8 +47,8 @@ def written(texts: Texts, change: str) -> Texts:
     if change == "EXECUTABLE":
         return texts
     if value := re.fullmatch(r"([A-Za-z0-9_.-]+) (?:= (.*)|-)", change):
-        document = yaml.safe_load(texts[FILES[0]])
-        edit = {value[1]: REMOVED if value[2] is None else yaml.safe_load(value[2])}
+        document = yaml.load(texts[FILES[0]], LOADER)
+        edit = {value[1]: REMOVED if value[2] is None else yaml.load(value[2], LOADER)}
         document["config"]["berth:fleet"] = fleet_with(edit, base=document["config"]["berth:fleet"])
         return {**texts, FILES[0]: yaml.safe_dump(document, sort_keys=False)}
     if change.startswith("+"):

@@ -14,6 +14,7 @@ from berth.cli import app
 from berth.diff.pools import compare_buffers
 from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
+from berth.yaml_loader import LOADER
 from tests.berth.manifests.test_crd_schemas import faults
 from tests.stack_files import ALL_STACKS
 
@@ -54,7 +55,7 @@ def run(folder: pathlib.Path, buffer: str, *arguments: str, least: int = 0) -> s
 
 def objects(text: str) -> dict[str, Any]:
     """Return the buffer and its template by kind."""
-    made = (each for each in yaml.safe_load_all(text) if each)
+    made = (each for each in yaml.load_all(text, LOADER) if each)
     return {each["kind"]: each for each in made if each["kind"] in ("CapacityBuffer", "PodTemplate")}
 
 
@@ -196,7 +197,7 @@ def test_a_share_of_a_workload_is_not_more_than_a_number_of_its_pods(
     ],
 )
 def test_clusters_without_buffers(tmp_path: pathlib.Path, stack: str, message: str) -> None:
-    config = yaml.safe_load(ALL_STACKS[stack].read_text(encoding="utf-8"))
+    config = yaml.load(ALL_STACKS[stack].read_text(encoding="utf-8"), LOADER)
     (fleet,) = [each for key, each in config["config"].items() if key.startswith("berth:")]
     team = next(iter(fleet["teams"]))
     fleet["teams"][team]["capacityBuffers"] = {"ready": {"pool": "x", "replicas": 1}}
