@@ -24,7 +24,7 @@ from berth.planner.machines.reservation_checks import check_reservations
 from berth.planner.queueing import flavors, priorities
 from berth.planner.queueing.admission_checks import PlannedChecks
 from berth.planner.queueing.flavors import FlavorGroup
-from berth.planner.queueing.quota_tree import guaranteed_by_flavor, quota_tree_of
+from berth.planner.queueing.quota_tree import QuotaTree, guaranteed_by_flavor
 from berth.planner.queueing.windows import planned_calendar
 from berth.planner.tenancy import access, policies, teams
 from berth.planner.tenancy.capacity_buffers import with_buffers
@@ -89,7 +89,7 @@ def plan_cluster_fleet(
     team_plans = teams.plan_teams(
         context,
         queue_plans,
-        quota_tree_of(queue_plans, cohort_plans, resource_of),
+        QuotaTree.shared(queue_plans, cohort_plans, resource_of),
         queue_flavors,
         run_limits(queue_plans, checks),
     )

@@ -13,7 +13,7 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, QuotaPlan
 from berth.plan.teams import TeamPlan
 from berth.planner.queueing.queues import queue_display_name
-from berth.planner.queueing.quota_tree import QuotaNode, QuotaTree, accelerator_quotas, quota_tree_of
+from berth.planner.queueing.quota_tree import QuotaNode, QuotaTree, accelerator_quotas
 
 
 class FleetQuotas(Protocol):
@@ -88,7 +88,7 @@ FleetQuotaClaims = QuotaClaims[FleetPlan]
 def collect_claims(plan: P, origins: Mapping[tuple[str, str], FieldPath]) -> QuotaClaims[P]:
     """Collect the claims of a plan, in one pass over its queues; `origins` as in `Planned`."""
     resources = {f.name: f.resource for f in plan.flavors}
-    tree = quota_tree_of(plan.cluster_queues, plan.cohorts, resources)
+    tree = QuotaTree.shared(plan.cluster_queues, plan.cohorts, resources)
     claims = QuotaClaims(plan, tree, {}, {}, {})
     for queue in plan.cluster_queues:
         path = origins["cluster queue", queue.name]

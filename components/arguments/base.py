@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, cast, dataclass_transform
+from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 import pulumi
 from msgspec import Struct
@@ -42,6 +42,9 @@ class GivenArguments(Struct, frozen=True):
         return value if isinstance(value, str) else None
 
 
+T = TypeVar("T")
+
+
 @dataclass_transform(kw_only_default=True)
 class ComponentArguments:
     """Arguments of a component. The component refuses them, with every fault in one error, or takes them as they are.
@@ -54,6 +57,20 @@ class ComponentArguments:
 
     def __init__(self, **values: Any) -> None:
         self.values = {name: value for name, value in values.items() if value is not None}
+
+    @classmethod
+    def of(cls, args: T, component: str) -> T:
+        """Return what a component of this name was given; a mapping, and nothing, as arguments of this class.
+
+        Raises pulumi.RunError for the arguments of another component, of which none would be read.
+        """
+        given: Any = args
+        if isinstance(given, Mapping) or given is None:
+            return cast("Any", cls(**{str(key): value for key, value in (given or {}).items()}))
+        if isinstance(given, ComponentArguments) and not isinstance(given, cls):
+            kind = cls.__name__.removesuffix("Args")
+            raise pulumi.RunError(f"{kind} '{component}' takes {cls.__name__}, and was given {type(given).__name__}")
+        return args
 
     @classmethod
     def types(cls) -> Mapping[str, str]:

@@ -39,6 +39,7 @@ class Cluster(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:Cluster", name, None, opts)
+        args = ClusterArgs.of(args, name)
         boot_disk_key: pulumi.Input[str] | None = None
         plan, ranges = (args, None) if isinstance(args, ClusterPlan) else self._planned(name, args)
         if isinstance(args, ClusterArgs):

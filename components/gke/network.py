@@ -32,6 +32,7 @@ class Network(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:Network", name, None, opts)
+        args = NetworkArgs.of(args, name)
         plan = args if isinstance(args, NetworkPlan) else self._planned(name, args)
         vpc_made = vpc(plan)
         created = gcp.compute.Network(

@@ -46,6 +46,7 @@ class NodePool(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:NodePool", name, None, opts)
+        args = NodePoolArgs.of(args, name)
         pools: Mapping[str, NodePoolPlan] = {"pool": args} if isinstance(args, NodePoolPlan) else {}
         in_project: Mapping[str, Any] = {}
         self.node_labels: Mapping[str, pulumi.Input[str]] = {}

@@ -33,6 +33,7 @@ class Reservation(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:Reservation", name, None, opts)
+        args = ReservationArgs.of(args, name)
         in_project: Mapping[str, Any] = {}
         if isinstance(args, ReservationArgs):
             given = args.given(name)

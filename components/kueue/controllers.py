@@ -47,6 +47,7 @@ class Controllers(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Controllers", name, None, opts)
+        args = ControllersArgs.of(args, name)
         if isinstance(args, ControllersArgs):
             given = args.given(name)
             part = plan_controllers(name, given.plain, given.problems)

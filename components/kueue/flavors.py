@@ -39,6 +39,7 @@ class Flavors(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Flavors", name, None, opts)
+        args = FlavorsArgs.of(args, name)
         self.objects = {}
         self.checks: Mapping[str, KubernetesObject] = {}
         below = pulumi.ResourceOptions(parent=self)

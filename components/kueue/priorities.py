@@ -31,6 +31,7 @@ class Priorities(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Priorities", name, None, opts)
+        args = PrioritiesArgs.of(args, name)
         if isinstance(args, PrioritiesArgs):
             given = args.given(name)
             part = plan_priority_classes(name, given.plain, given.problems)

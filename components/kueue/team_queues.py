@@ -41,6 +41,7 @@ class TeamQueues(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:TeamQueues", name, None, opts)
+        args = TeamQueuesArgs.of(args, name)
         plan = self._planned(name, args) if isinstance(args, TeamQueuesArgs) else args
         self._cluster, self._namespaces = cluster, namespaces or {}
         self._namespace = args.given(name).live.get("namespace") if isinstance(args, TeamQueuesArgs) else namespace

@@ -33,6 +33,7 @@ class Collection(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:monitoring:Collection", name, None, opts)
+        args = ViewsArgs.of(args, name)
         plan: MonitoringPlan | None
         if isinstance(args, ViewsArgs):
             given = args.given(name)

@@ -34,6 +34,7 @@ class Views(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:monitoring:Views", name, None, opts)
+        args = ViewsArgs.of(args, name)
         plan: BackendPlan | None
         if isinstance(args, ViewsArgs):
             given = args.given(name)

@@ -40,6 +40,7 @@ class Team(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:tenancy:Team", name, None, opts)
+        args = TeamArgs.of(args, name)
         self._cluster = cluster
         if isinstance(args, TeamArgs):
             given = args.given(name)

@@ -782,6 +782,40 @@ def test_a_misspelt_argument_is_one_line(component: Any, arguments: Any, line: s
     assert line in refused(lambda opts: component("lab", arguments(**given), opts=opts))
 
 
+_COMPONENTS: Sequence[tuple[Any, type[ComponentArguments]]] = [
+    (NodePool, NodePoolArgs),
+    (Cluster, ClusterArgs),
+    (Network, NetworkArgs),
+    (Reservation, ReservationArgs),
+    (Flavors, FlavorsArgs),
+    (Controllers, ControllersArgs),
+    (Priorities, PrioritiesArgs),
+    (TeamQueues, TeamQueuesArgs),
+    (Team, TeamArgs),
+]
+
+
+@pytest.mark.parametrize(("component", "arguments"), _COMPONENTS, ids=lambda each: each.__name__)
+def test_a_mapping_is_taken_as_arguments_and_those_of_others_are_refused(
+    component: Any, arguments: type[ComponentArguments]
+) -> None:
+    """Neither is silently a component without resources."""
+    wrong = {"labelz": {"a": "b"}}
+    as_class = refused(lambda opts: component("lab", arguments(**wrong), opts=opts))
+    assert refused(lambda opts: component("lab", wrong, opts=opts)) == as_class
+    other: Any = ReservationArgs if arguments is NodePoolArgs else NodePoolArgs
+    assert refused(lambda opts: component("lab", other(), opts=opts)) == [
+        f"{component.__name__} 'lab' takes {arguments.__name__}, and was given {other.__name__}"
+    ]
+
+
+def test_a_pool_of_a_mapping_is_that_of_its_class() -> None:
+    given = {**GPUS, "cluster": "c"}
+    mapping: Any = given
+    as_class = pools(registered(lambda opts: NodePool("l4", NodePoolArgs(**given), opts=opts)))
+    assert pools(registered(lambda opts: NodePool("l4", mapping, opts=opts))) == as_class != {}
+
+
 CLASSES = (
     NodePoolArgs,
     ReservationArgs,

@@ -196,7 +196,8 @@ def test_the_faults_on_the_page_are_what_is_printed() -> None:
     assert "machine_typ: unknown argument; did you mean 'machine_type'? [unknown-key]" in shown
 
     def build() -> None:
-        NodePool("v5e", NodePoolArgs(machine_typ="ct5lp-hightpu-4t", slices="3", cluster="c", zone="us-central1-a"))  # pyright: ignore[reportCallIssue, reportArgumentType]
+        where = {"cluster": "c", "zone": "us-central1-a"}
+        NodePool("v5e", NodePoolArgs(machine_typ="ct5lp-hightpu-4t", topology="2x4", slices="3", **where))  # pyright: ignore[reportCallIssue, reportArgumentType]
 
     with pytest.raises(ProgramError) as caught:
         run_offline(build, project="training", stack="dev", config={})

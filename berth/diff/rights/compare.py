@@ -54,6 +54,7 @@ _BUCKET_ROLES: Final = (
 )
 """Roles of a bucket; each includes the permissions of the roles before it."""
 
+_EVERY_TEAM: Final = "every team"
 _OPEN: Final = ("privileged", "open")
 """Levels that are reported for a new team."""
 
@@ -259,7 +260,7 @@ def _levels(plan: FleetPlan) -> Iterator[_Right]:
         for policy in NEW_POLICIES:
             until = plan.policies.audited.get(policy)
             level = _Level(0, "refuses") if until is None else _Level(1, f"warns until {until}")
-            yield "every team", f"admission policy berth-{policy}", level
+            yield _EVERY_TEAM, f"admission policy berth-{policy}", level
     if isinstance(plan.cluster, ClusterPlan):
         for owner, right, is_on in _cluster_switches(plan.cluster):
             yield owner, right, _Level(int(is_on), "on" if is_on else "off")

@@ -120,7 +120,19 @@ class QuotaTree:
     @staticmethod
     def from_plan(plan: QueueingPlan) -> QuotaTree:
         """Return the tree of a finished plan."""
-        return quota_tree_of(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
+        return QuotaTree.shared(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
+
+    @staticmethod
+    def shared(
+        queues: tuple[ClusterQueuePlan, ...], cohorts: tuple[CohortPlan, ...], resource_of: Mapping[str, str]
+    ) -> QuotaTree:
+        """Build the tree of a plan's queues and cohorts, or return it if these very tuples were among the last."""
+        for known_queues, known_cohorts, resources, tree in _recent:
+            if known_queues is queues and known_cohorts is cohorts and resources == resource_of:
+                return tree
+        tree = QuotaTree(queues, cohorts, resource_of)
+        _recent.append((queues, cohorts, resource_of, tree))
+        return tree
 
     def _cohort_node(
         self, cohort: str | None, flavor: str, lending_limits: list[tuple[QuotaNode, int | None]]
@@ -159,18 +171,6 @@ class QuotaTree:
 
 _recent: Final = deque[tuple[object, object, Mapping[str, str], QuotaTree]](maxlen=16)
 """The last trees with what they were built from: the planner, the checks and a diff need that of one plan."""
-
-
-def quota_tree_of(
-    queues: tuple[ClusterQueuePlan, ...], cohorts: tuple[CohortPlan, ...], resource_of: Mapping[str, str]
-) -> QuotaTree:
-    """Build the tree of a plan's queues and cohorts, or return it if these very tuples were among the last."""
-    for known_queues, known_cohorts, resources, tree in _recent:
-        if known_queues is queues and known_cohorts is cohorts and resources == resource_of:
-            return tree
-    tree = QuotaTree(queues, cohorts, resource_of)
-    _recent.append((queues, cohorts, resource_of, tree))
-    return tree
 
 
 def largest_jobs(plan: FleetPlan) -> dict[str, int]:

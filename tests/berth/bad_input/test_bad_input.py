@@ -6,6 +6,7 @@ import ast
 import pathlib
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from typer.testing import CliRunner
@@ -121,7 +122,12 @@ def written_codes(*rooms: str) -> set[str]:
     """Every code in the source of these packages, folders or modules."""
     places = [ROOT / "berth" / room for room in rooms]
     files = [file for place in places for file in ([place] if place.is_file() else place.rglob("*.py"))]
-    return {code for file in files for node in ast.walk(ast.parse(file.read_text())) for code in _codes(node)}
+    return {code for file in files for code in _codes_of(file)}
+
+
+@cache
+def _codes_of(file: pathlib.Path) -> frozenset[str]:
+    return frozenset(code for node in ast.walk(ast.parse(file.read_text())) for code in _codes(node))
 
 
 def _codes(node: ast.AST) -> Iterator[str]:

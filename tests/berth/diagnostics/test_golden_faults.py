@@ -20,6 +20,7 @@ from berth.cli.explain import explanation_text
 from berth.diagnostics import Problem
 from berth.diagnostics.explanations import EXAMPLES, Explanation, explanations
 from berth.evaluate import evaluate_stack
+from berth.yaml_loader import LOADER
 from tests.berth.bad_input import cases
 from tests.berth.bad_input.test_bad_input import ROOT, SOURCES, written_codes
 
@@ -153,7 +154,9 @@ def test_every_code_has_a_row_and_every_row_a_code() -> None:
 def test_table_keys_are_unique() -> None:
     """PyYAML takes the last one without a word: a merged row would get the text of another."""
     tables = sorted((ROOT / "berth").rglob("*.yaml"))
-    assert [f"{file.name}: {key}" for file in tables for key in _doubled_keys(yaml.compose(file.read_text()))] == []
+    assert [
+        f"{file.name}: {key}" for file in tables for key in _doubled_keys(yaml.compose(file.read_text(), LOADER))
+    ] == []
 
 
 def _doubled_keys(node: yaml.Node | None) -> Iterator[str]:

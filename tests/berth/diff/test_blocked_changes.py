@@ -11,7 +11,7 @@ from berth.diff.changes import Changes
 from berth.diff.document import allowed_lines, guarded_lines
 from berth.diff.guard.preview_file import read_preview
 from berth.diff.headline import headline
-from tests.small_fleets import fleet_with, plan
+from tests.small_fleets import REMOVED, fleet_with, plan
 
 RANGE = {"cluster.network": {"podCidrBlock": "10.99.0.0/16"}}
 
@@ -145,3 +145,17 @@ def test_the_remedy_of_a_lost_guarantee_is_a_key_of_the_stack_file() -> None:
     ((_, remedy),) = guarded_lines(change({VISION: of(0)}))
     assert 'allowChange: {clusterQueues.vision-train: "<why>"}' in remedy
     assert "drain the queue" in remedy
+
+
+@pytest.mark.parametrize(
+    ("drained", "blocked"),
+    [
+        ((), ["vision-train", "vision-urgent", "Namespace vision"]),
+        (("train",), ["vision-urgent", "Namespace vision"]),
+        (("train", "urgent"), []),
+    ],
+)
+def test_a_namespace_may_go_when_all_of_its_queues_are_drained(drained: tuple[str, ...], blocked: list[str]) -> None:
+    old = fleet_with({f"teams.vision.queues.{queue}.stopPolicy": "HoldAndDrain" for queue in drained})
+    changes = compare(plan(old), plan(fleet_with({"teams.vision": REMOVED}, base=old)))
+    assert [each.name for each in changes.blocked] == blocked

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from berth.diff.calm.harmless import harmless_kinds
+from berth.diff.calm.harmless import harmless_kinds, number
 from berth.diff.calm.loud import all_differences
 from tests.berth.diff.edits.judged import Judged, Values, judged
 from tests.berth.diff.edits.one_key_table import ROWS, TABLE
@@ -77,6 +77,22 @@ def test_enough_edits_that_were_calm_by_default_are_calm_by_finding() -> None:
     assert len(blocks["calm"]) >= 0.4 * total
     loud = Counter(f"{row.stack} {row.path} {row.value}" for row in ROWS if row.expected not in CALM)
     assert Counter(line for title, lines in blocks.items() if title != "calm" for line in lines) <= loud
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("500m", 1, "1500m", 2),
+        ("900Mi", "1Gi", "1200Mi", "0.5Ti"),
+        ("50s", "1min", "0.5h", "1h", "23h", "1d"),
+        ("1G", "1Gi"),
+    ],
+)
+def test_quantities_and_durations_are_compared_in_one_unit(values: tuple[object, ...]) -> None:
+    numbers = [number(each) for each in values]
+    assert None not in numbers
+    assert numbers == sorted(set(numbers), key=float)  # type: ignore[arg-type]
+    assert [number(each) for each in ("", "a", True, None, "1 Gi")] == [None] * 5
 
 
 def test_every_harmless_kind_has_a_reason_and_an_edit_of_the_table() -> None:

@@ -92,6 +92,9 @@ def test_what_depends_on_the_scheduler_is_unknown(folder: pathlib.Path) -> None:
     assert [each.message for each in result.problems if each.is_unknown] == [
         "Job/big: whether the nodes of h100 have room for its 2 pods depends on where the pods of small and other are"
     ]
+    (outcome,) = [each for each in output.simulation_as_json(result)["unfinished"] if "room" in each]
+    room = {"nodes": "open", "certainPods": 0, "pods": 2, "flavors": ["h100"], "otherJobs": ["small", "other"]}
+    assert (outcome["job"], outcome["room"]) == ("big", room)
 
 
 def test_whole_nodes_find_room_where_they_have_quota(folder: pathlib.Path) -> None:

@@ -237,6 +237,17 @@ def test_two_preemptors_of_one_job_do_not_both_use_its_quota() -> None:
     assert standing(sim) == {"victim": "-", "a": "f", "b": "f"} and sim.workloads["victim"].eviction_count == 1
 
 
+def test_a_second_preemptor_of_the_same_cycle_finds_victims_of_its_own() -> None:
+    """Both would take the job that was admitted last; the first does, and what that frees is reserved for it."""
+    queues = (queue("p", 2, "all", reclaim=ANY), queue("q", 2, "all", reclaim=ANY), queue("r", 0, "all"))
+    sim = Simulator(SchedulerSetup(queues=queues), delay_release=True)  # preempted jobs still hold their quota
+    submitted(sim, job("first", "r", 2), job("last", "r", 2))
+    sim.add_pending(job("a", "p", 2))
+    sim.add_pending(job("b", "q", 2))
+    victims = [(each.workload.job.name, each.preemptor and each.preemptor.job.name) for each in sim.settle()]
+    assert victims == [("last", "a"), ("first", "b")]
+
+
 # --- cohorts in cohorts -----------------------------------------------------------------------------------------------
 
 

@@ -477,6 +477,32 @@ def test_what_may_not_be_one_whole_run_of_this_file_is_never_safe(case: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("case", "doubt"),
+    [
+        ("the same resource deleted and updated", f"'{DELETE['urn']}' has delete and update at once"),
+        ("the same deletion twice", f"'{DELETE['urn']}' has 2 × delete"),
+        ("a half of a replacement", f"'{DELETE['urn']}' has delete-replaced without replace"),
+        ("a deletion without oldState", f"the step delete of '{DELETE['urn']}' has no oldState"),
+    ],
+)
+def test_steps_that_contradict_each_other_are_told(case: str, doubt: str) -> None:
+    assert f"not known: {doubt}" in list(guard_lines(answer_to(UNKNOWN[case]()), "dev"))
+
+
+@pytest.mark.parametrize("found", ["update", "delete"])
+def test_what_a_refresh_found_is_said_where_it_ends(found: str) -> None:
+    """`pulumi refresh` begins every resource as one operation, and ends it as what has happened to it."""
+    stream = events(again(), CONFIG)
+    ends = {each["resOutputsEvent"]["metadata"]["urn"]: each for each in stream if "resOutputsEvent" in each}
+    begin = next(each for each in stream if each.get("resourcePreEvent", {}).get("metadata", {}).get("urn") in ends)
+    metadata = begin["resourcePreEvent"]["metadata"]
+    ends[metadata["urn"]]["resOutputsEvent"] = {"metadata": {**metadata, "op": found}}
+    begin["resourcePreEvent"] = {"metadata": {**metadata, "op": "refresh"}}
+    steps = parse_preview(as_text(stream).decode()).steps
+    assert [each.op for each in steps if each.urn == metadata["urn"]] == [found]
+
+
+@pytest.mark.parametrize(
     ("case", "code", "first"),
     [
         (lambda: as_text(digest(again(), CONFIG)), 0, "dev: safe: the preview loses nothing that is protected\n"),
