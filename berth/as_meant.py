@@ -65,7 +65,10 @@ class AsMeant(Struct, frozen=True):
             and (self.entries is None or _entry(each.path) in self.entries)
             and not (each.path in self.renamed and each.code in ("bad-type", "bad-value"))
             and each.path not in self.corrected
-            and not any(_overlap(each.path, path) for path in self.omitted)
+            and not (
+                (each.path in self.omitted or len(each.path) > len(_entry(each.path)))
+                and any(path[: len(each.path)] == each.path[: len(path)] for path in self.omitted)
+            )
             and not (named and named.search(each.message))
         )
         return tuple(each for each in more if (each.path, each.code) not in known)
@@ -131,12 +134,6 @@ def _change(problem: Problem, fleet: object) -> tuple[FieldPath, str | None, obj
 def _entry(path: FieldPath) -> FieldPath:
     """Return the part of a file that is set aside for a fault in it."""
     return path[:2] if path and path[0] in SPLITTABLE_SECTIONS else path[:1]
-
-
-def _overlap(path: FieldPath, other: FieldPath) -> bool:
-    """Whether one of two places is in the other, or in what it is a key of."""
-    shorter = min(len(path), len(other))
-    return path == other or (path[:shorter] == other[:shorter] and len(path) > len(_entry(path)))
 
 
 def _value_at(fleet: object, path: FieldPath) -> object:

@@ -7,7 +7,6 @@ WorkloadPriorityClass. The provider itself accepts any object with the type toke
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib.metadata import version
 from typing import Any, cast
 
@@ -17,6 +16,9 @@ import pulumi_kubernetes as kubernetes
 from berth.manifests.immutable import immutable_paths
 from berth.manifests.releases import kubernetes_provider, stays
 from berth.manifests.serving.webhooks import is_patch, without_patch
+
+_PLUGIN = version("pulumi_kubernetes")
+"""The version of the plugin is that of the installed SDK; the engine needs it to find the plugin."""
 
 
 class KubernetesObject(pulumi.CustomResource):
@@ -44,7 +46,7 @@ class KubernetesObject(pulumi.CustomResource):
         kueue: str | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        own = pulumi.ResourceOptions(version=_provider_version())
+        own = pulumi.ResourceOptions(version=_PLUGIN)
         if fixed_fields := immutable_paths(manifest, kueue):
             own.replace_on_changes = fixed_fields
             own.delete_before_replace = True
@@ -97,9 +99,3 @@ def overlay(manifest: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, A
         is_nested = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
         merged[key] = overlay(merged[key], cast("Mapping[str, Any]", value)) if is_nested else value
     return merged
-
-
-@cache
-def _provider_version() -> str:
-    """Return the plugin version of the installed SDK, which the engine needs to find the plugin."""
-    return version("pulumi_kubernetes")

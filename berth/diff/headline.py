@@ -63,7 +63,10 @@ def headline(changes: Changes) -> str:
     ]
     losses += [each.text for each in quota_changes.buffers if each.less]
     losses += [describe_priority_order(quota_changes.priority_order)] if quota_changes.priority_order else []
-    losses += [*_priority_class_parts(changes.objects), *_worker_and_resource_parts(changes)]
+    replaced = [each for each in changes.objects if each.what == ChangeKind.REPLACED and not each.is_moved]
+    if names := list(dict.fromkeys(each.name for each in replaced if each.kind == "PriorityClass")):
+        losses.append(f"PriorityClass {join_words(names)} {'are' if names[1:] else 'is'} REPLACED")
+    losses += _worker_and_resource_parts(changes)
     entries = [("workload", each.workload, each.what) for each in changes.workloads]
     losses += _parts_of_kinds([*entries, *((each.kind, each.name, each.what) for each in changes.files)])
     losses += [upgrade_headline(changes.upgrade)] if changes.upgrade else []
@@ -133,13 +136,6 @@ def _parts_of_kinds(changes: Sequence[tuple[str, str, ChangeKind]], *, names_kin
         noun = f"{plural if names[1:] else kind} " if names_kind else ""
         who = f"{len(names)} {plural}" if len(names) > _MAX_NAMES else f"{noun}{join_words(names)}"
         yield f"{who} {'are' if names[1:] else 'is'} {EMPHASIZED.get(what, what)}"
-
-
-def _priority_class_parts(objects: Sequence[ObjectChange]) -> Iterator[str]:
-    """Yield the replaced PriorityClasses; existing pods keep the old value."""
-    replaced = [each for each in objects if each.what == ChangeKind.REPLACED and not each.is_moved]
-    if names := [each.name for each in replaced if each.kind == "PriorityClass"]:
-        yield f"PriorityClass {join_words(list(dict.fromkeys(names)))} {'are' if names[1:] else 'is'} REPLACED"
 
 
 def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:

@@ -46,7 +46,10 @@ def check_queued_pods(job: SubmittedJob) -> None:
     _check_run_duration_named(job)
     _check_same_shape(job, queued_pods)
     for pods in queued_pods:
-        _check_template(pods)
+        for key in pods.settings.annotations:
+            if key.endswith(f"/{CONSUME_ANNOTATION}"):
+                message = "Kueue sets this annotation when it admits the job; remove it from the manifest"
+                pods.settings.annotation(key).fault("dws", message)
         _check_apart(job, pods)
         limit = catalog.limits().max_request_nodes
         if pods.pod_set.count > limit:
@@ -170,11 +173,3 @@ def _check_apart(job: SubmittedJob, pods: JobPods) -> None:
             "whether all its pods get machines is not known: GKE makes queued machines for what the pods request, and "
             "their podAntiAffinity is not supported there; remove it, or request all accelerators of a machine",
         )
-
-
-def _check_template(pods: JobPods) -> None:
-    """Report settings of a pod template that queued machines do not support."""
-    for key in pods.settings.annotations:
-        if key.endswith(f"/{CONSUME_ANNOTATION}"):
-            message = "Kueue sets this annotation when it admits the job; remove it from the manifest"
-            pods.settings.annotation(key).fault("dws", message)

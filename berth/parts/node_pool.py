@@ -73,7 +73,9 @@ def plan_node_pool(
         context.reject(*path, "contradiction", (*path, "capacity"), message)
     planned = _plan(context)
     problems = part_problems(context.problems.entries, path)
-    if not located and "region" not in sections and not any(_is_about_a_place(each) for each in problems):
+    # Where a fault is about a place, its remedy also says where the cluster is.
+    about = {each.path[0] for each in problems if each.severity == Severity.FAULT}
+    if not located and "region" not in sections and about.isdisjoint({"region", "location", "zone", "zones"}):
         message = "is missing; write the region of the cluster, or its zone"
         problems = (Problem(Severity.FAULT, "missing-key", ("location",), message), *problems)
     return NodePoolPart(key, *planned, context.region, problems)
@@ -84,11 +86,6 @@ def _named_in(capacity: object) -> Iterator[tuple[str, str]]:
     name = cast("Mapping[str, object]", capacity).get("reservation") if isinstance(capacity, Mapping) else None
     if isinstance(name, str):
         yield name, name
-
-
-def _is_about_a_place(problem: Problem) -> bool:
-    """Whether the remedy of a fault is an argument that also says where the cluster is."""
-    return problem.severity == Severity.FAULT and problem.path[0] in ("region", "location", "zone", "zones")
 
 
 def _plan(

@@ -121,7 +121,9 @@ def _place(
     by_level = _domains(leaves, levels)
     for domain in by_level[-1]:
         if levels[-1] != HOSTNAME:  # Kueue then knows no nodes, only what is free in the domain
-            domain.pods = _capacity_together(domain.leaves, needs)
+            # What their free amounts hold together, whether or not one node holds a pod.
+            free = {each: sum(leaf.free.get(each, 0) for leaf in domain.leaves) for each in needs}
+            domain.pods = max(0, min(free[each] // amount for each, amount in needs.items() if amount))
     for root in by_level[0]:
         _count(root, slice_at, size)
     wanted = pod_set.count // size
@@ -168,12 +170,6 @@ def _capacity(pod_set: PodSet, flavor: ResourceFlavor, leaf: Leaf, needs: dict[s
         if amount and (resource in leaf.free or node.amount(resource) is not None)
     ]
     return max(0, min(counts, default=pod_set.count))
-
-
-def _capacity_together(leaves: Sequence[Leaf], needs: dict[str, int]) -> int:
-    """Return how many pods the free amounts of nodes hold together, whether or not one node holds a pod."""
-    free = {resource: sum(leaf.free.get(resource, 0) for leaf in leaves) for resource in needs}
-    return max(0, min(free[resource] // amount for resource, amount in needs.items() if amount))
 
 
 def _domains(leaves: Sequence[Leaf], levels: tuple[str, ...]) -> list[list[Domain]]:

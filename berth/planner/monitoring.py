@@ -48,7 +48,14 @@ def monitoring(
     thresholds = _alert_thresholds(context)
     if not backends:
         return None
-    features = _features(pools, queues) | (frozenset({"prices"}) if prices else frozenset[str]())
+    used = {
+        "gpu": any(each.resource == _GPU for each in pools),
+        "tpu": any(each.resource == _TPU for each in pools),
+        "multi-host": any((each.hosts_per_slice or 1) > 1 for each in pools),
+        "queued": any(each.admission_checks for each in queues),
+        "prices": prices,
+    }
+    features = frozenset(name for name, is_used in used.items() if is_used)
     currency = spec.prices.currency if spec.prices is not None else ""
     values = panel_values(flavors, queues, teams, pools, currency)
     constants = (*queue_constants(queues, cohorts), *price_constants(prices, currency))
@@ -97,13 +104,6 @@ def _prices(context: PlanningContext, flavors: Sequence[FlavorPlan]) -> Mapping[
             path = ("monitoring", "prices", "hourly", name)
             context.problems.fault("unknown-reference", path, f"no flavor '{format_value(name)}'{hint}")
     return {name: price for name, price in spec.hourly.items() if name in known}
-
-
-def _features(pools: Sequence[PoolPlan], queues: Sequence[ClusterQueuePlan]) -> frozenset[str]:
-    used = {"gpu": any(p.resource == _GPU for p in pools), "tpu": any(p.resource == _TPU for p in pools)}
-    used["multi-host"] = any((p.hosts_per_slice or 1) > 1 for p in pools)
-    used["queued"] = any(queue.admission_checks for queue in queues)
-    return frozenset(name for name, is_used in used.items() if is_used)
 
 
 def _alert_thresholds(context: PlanningContext) -> dict[str, AlertThreshold]:

@@ -169,13 +169,6 @@ def _build_usage_rules(plan: ConfigurationPlan | None, release: str | None) -> A
     )
 
 
-def _build_local_weights(plan: ClusterQueuePlan) -> dict[str, float] | None:
-    """Return the weights of a queue's local queues; None if they do not take turns by usage."""
-    if plan.admission_mode != USAGE_BASED:
-        return None
-    return {f"{each.namespace}/{each.name}": _build_weight(each.fair_share_weight) for each in plan.local_queues}
-
-
 def _display_name(queue: ClusterQueuePlan) -> str:
     """Return `team/queue` for a queue with one local queue, otherwise the cluster queue's name."""
     if len(queue.local_queues) != 1:
@@ -207,7 +200,9 @@ def _build_queue(plan: ClusterQueuePlan, resources: Mapping[str, str]) -> Cluste
         stop_policy=plan.stop_policy or RUNNING,
         admission_checks=checks,
         weight=_build_weight(plan.fair_share_weight),
-        local_weights=_build_local_weights(plan),
+        local_weights=None  # they take turns by other means than usage
+        if plan.admission_mode != USAGE_BASED
+        else {f"{each.namespace}/{each.name}": _build_weight(each.fair_share_weight) for each in plan.local_queues},
     )
 
 

@@ -128,20 +128,15 @@ def read_metrics(
         few = f"the samples are {step} s apart, and the period has {span} s" if step else "no series has two samples"
         problems.fault("no-samples", (), f"{few}; ask for a longer period, or with a smaller step")
         return None
-    start, last = _period(times, step, span, end)
+    last = times[-1] if end is None else max(times[-1], end - (end - times[-1]) % step)
+    asked = last - (span or 0) // step * step
+    # An answer includes both ends.
+    start = times[0] if span is None or 0 <= times[0] - asked <= step else asked
     grid = {
         metric: {key: _on_grid([samples for _, samples in entries], start, step) for key, entries in series.items()}
         for metric, series in found.items()
     }
     return UsageMetrics(grid, start, start + (last - start) // step * step, step)
-
-
-def _period(times: Sequence[int], step: int, span: int | None, end: int | None) -> tuple[int, int]:
-    """Return the first and last time of the grid: of all samples, or of `span` seconds, to the known `end`."""
-    last = times[-1] if end is None else max(times[-1], end - (end - times[-1]) % step)
-    asked = last - (span or 0) // step * step
-    # An answer includes both ends.
-    return times[0] if span is None or 0 <= times[0] - asked <= step else asked, last
 
 
 def _step(usage: Iterable[Samples]) -> int | None:

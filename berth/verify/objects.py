@@ -230,7 +230,14 @@ def verify_cluster(plan: FleetPlan, live: LiveObjects) -> Verification:
         comparison.add(name, node)
     offers = list(offer_findings(nodes, live, source))
     has_nodes = live.of_kind("Node") is not None
-    absent = [kind for kind in KINDS if live.of_kind(kind) is None and _is_predicted(kind, predicted, nodes)]
+    offered = {
+        **dict.fromkeys(KINDS, nodes.groups),
+        "CSIDriver": nodes.storage_drivers,
+        "DeviceClass": nodes.device_classes,
+        "RuntimeClass": nodes.runtime_classes,
+    }
+    # Not in the files, though the stack has some, or Berth knows which ones the cluster has.
+    absent = [kind for kind in KINDS if live.of_kind(kind) is None and predicted.get(kind, offered[kind])]
     return Verification(
         differences=(
             *(comparison.differences() if has_nodes else ()),
@@ -248,11 +255,3 @@ def verify_cluster(plan: FleetPlan, live: LiveObjects) -> Verification:
         ),
         others=(*comparison.others, *other_objects(predicted, live)),
     )
-
-
-def _is_predicted(kind: str, predicted: PredictedObjects, nodes: FleetNodes) -> bool:
-    """Return whether the stack has objects of a kind, or Berth knows which the cluster has."""
-    if kind in predicted:
-        return bool(predicted[kind])
-    offered = {"CSIDriver": nodes.storage_drivers, "DeviceClass": nodes.device_classes}
-    return bool(offered.get(kind, nodes.runtime_classes if kind == "RuntimeClass" else nodes.groups))

@@ -153,7 +153,10 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
         if team_spec.capacity_buffers:
             message = "is not possible on ACK, which has no capacity buffers; remove capacityBuffers"
             context.problems.fault("not-expressible", ("teams", team, "capacityBuffers"), message)
-    _note_missing_isolation(context, spec, team_plans)
+    if any(namespace.owned for team in team_plans for namespace in team.namespaces):
+        limits = "only quotas limit" if spec.ack.fleet.quota_tree else "nothing limits"
+        message = f"Berth does not create {_NOT_ON_ACK} on ACK: {limits} users with access to a member's namespaces"
+        context.problems.note("not-on-ack", ("ack",), message)
     return AckFleetPlan(
         stack=context.stack,
         region=spec.ack.region,
@@ -265,11 +268,3 @@ def _check_tree_names(
                 f"'{node}' is already the name of {format_path(context.origins[first_owner])} "
                 "in ACK's quota tree, where every name must be unique; write another name",
             )
-
-
-def _note_missing_isolation(context: PlanningContext, spec: AckFleetSpec, team_plans: tuple[TeamPlan, ...]) -> None:
-    """Warn of isolation that Berth creates by default on Google Cloud, but not on ACK."""
-    if any(namespace.owned for team in team_plans for namespace in team.namespaces):
-        limits = "only quotas limit" if spec.ack.fleet.quota_tree else "nothing limits"
-        message = f"Berth does not create {_NOT_ON_ACK} on ACK: {limits} users with access to a member's namespaces"
-        context.problems.note("not-on-ack", ("ack",), message)

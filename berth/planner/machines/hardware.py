@@ -86,7 +86,12 @@ def pool_hardware(context: PlanningContext, name: str, spec: PoolSpec) -> Hardwa
         if spec.threads_per_core == 1:
             machine = catalog.with_one_thread(machine)
             machine = usable(machine) if machine.kind == catalog.CPU else machine
-        result = _tpu_hardware(context, path, machine, spec) if machine.kind == "tpu" else _node_hardware(machine, spec)
+        if machine.kind == "tpu":
+            result = _tpu_hardware(context, path, machine, spec)
+        elif (faults := list(_node_faults(machine, spec))) or spec.nodes is None:
+            raise HardwareError(*faults)
+        else:
+            result = Hardware(machine, None, None, _to_bounds(spec.nodes), _gpus_per_node(machine, spec))
         _check_spares(spec, result)
     except HardwareError as error:
         error.report(context, "pools", name)
@@ -267,13 +272,6 @@ def _topology_hint(machine: Machine) -> str:
     topologies = catalog.slice_topologies(machine)
     listed = topologies if len(topologies) <= 12 else (*topologies[:11], f"… ({len(topologies)} in all)")
     return f"write one of {', '.join(listed)}" if listed else "write that of the slice, such as topology: 4x4"
-
-
-def _node_hardware(machine: Machine, spec: PoolSpec) -> Hardware:
-    faults = list(_node_faults(machine, spec))
-    if spec.nodes is None or faults:
-        raise HardwareError(*faults)
-    return Hardware(machine, None, None, _to_bounds(spec.nodes), _gpus_per_node(machine, spec))
 
 
 def _gpus_per_node(machine: Machine, spec: PoolSpec) -> int:

@@ -102,7 +102,10 @@ class _Buffers:
             flavor=flavor.name,
             queue=queue,
             settings=spec,
-            node_labels={**flavor.node_labels, **_one_node_pool(pool, flavor)},
+            # Its own label, where other pools have the labels of the flavor too.
+            node_labels=flavor.node_labels
+            if len(pool.node_pools) != 1 or len(flavor.pools) < 2
+            else {**flavor.node_labels, catalog.labels().nodepool: pool.node_pools[0].name},
             tolerations=flavor.tolerations,
         )
         return self._sized(plan, pool, path)
@@ -265,13 +268,6 @@ class _Buffers:
         """Report a buffer that is left out of the plan, which is then incomplete."""
         self._context.problems.fault(code, path, message)
         self._context.incomplete = True
-
-
-def _one_node_pool(pool: PoolPlan, flavor: FlavorPlan) -> dict[str, str]:
-    """Return the label of a pool's only node pool, where other pools have the labels of the flavor too."""
-    if len(pool.node_pools) != 1 or len(flavor.pools) < 2:
-        return {}
-    return {catalog.labels().nodepool: pool.node_pools[0].name}
 
 
 def _on_node(pool: PoolPlan) -> int:
