@@ -39,10 +39,7 @@ BROKEN = {
     "a word that is no key": (
         "currency: USD",
         "currencies: USD",
-        [
-            "1: currencies: unknown key 'currencies'; write one of currency, hourly; did you mean 'currency'?",
-            "1: 'currency' is missing; write it",
-        ],
+        ["1: currencies: unknown key 'currencies'; write one of currency, hourly; did you mean 'currency'?"],
     ),
     "a capacity model that does not exist": (
         "spot:",
