@@ -27,8 +27,9 @@ _MEANS_NOTHING: Final = re.compile(
 _QUOTES: Final = re.compile(r"(?:write (?P<plain>\S+?),? without quotes|quote it: (?P<quoted>\".*\"))")
 """A fault of a value that is right but for its quotes."""
 _DECISIVE: Final = frozenset(
-    {"autoProvisioned", "capacity", "existing", "integrations", "kind", "location", "machineType", "medium", "mode"}
-    | {"namespace", "namespaces", "networking", "region", "zone", "zones"}
+    {"autoProvisioned", "capacity", "chips", "dispatcherName", "existing", "integrations", "kind", "kubeconfig"}
+    | {"location", "machineType", "medium", "mode", "namespace", "namespaces", "networking", "region", "stack"}
+    | {"zone", "zones"}
 )
 """Keys that decide what others of their entry mean: without their values no fault of the rest is certain."""
 _OF_ENTRIES: Final = frozenset({"queues", "pools"})

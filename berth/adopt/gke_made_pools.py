@@ -153,7 +153,7 @@ def compute_class_section(
     wanted = {pool.entry["computeClass"]: pool for pool in pools if "computeClass" in pool.entry}
     result: dict[str, StackEntry] = {}
     for compute_class in inventory.objects_of_kind("ComputeClass"):
-        name, spec = name_of(compute_class), compute_class["spec"]
+        name, spec = name_of(compute_class), mapping_at(compute_class, "spec")
         if (pool := wanted.get(name)) is None:
             not_adopted.append(
                 NotAdopted(f"ComputeClass {name}", "no flavor of a queue selects it; ignored", kept=Kept.UNUSED)

@@ -215,7 +215,7 @@ def _bad_amount(value: Any, resource: str, smallest: str, forms: str) -> str:
     """Return what is wrong with an amount of cpu or memory, and what to write."""
     shown = f"'{format_value(value)}'"
     if isinstance(value, int | str) and (match := re.fullmatch(r"([0-9]+)(m|[KMGT]i)?", str(value))):
-        if not int(match[1]):
+        if not match[1].strip("0"):
             return f"{shown} is zero; write at least {smallest}"
         if match[2] or len(match[1]) > _DIGITS:
             return f"{shown} is too large for an amount of {resource}; write a smaller one"

@@ -82,7 +82,7 @@ def parse_as(
     if not isinstance(value, dict):
         return Parsed(None, (Problem(Severity.FAULT, "bad-type", (), "berth:fleet must be a mapping"),), frozenset())
     fleet = cast("dict[str, Any]", value)
-    misplaced = misplaced_keys(model, fleet, SPLITTABLE_SECTIONS)
+    misplaced = misplaced_keys(model, fleet, SPLITTABLE_SECTIONS - {"monitoring"})  # a cohort or team may be called so
     fleet = without_misplaced(fleet, misplaced)
     spec, errors = None, _missing_frame(model, fleet) if has_frame else []
     try:

@@ -204,8 +204,8 @@ def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:
     value: object = error["input"]
     if isinstance(value, str) and re.fullmatch(r"\d+ *(?:gpu|tpu|chip|accelerator|core|cpu)s?", value, re.IGNORECASE):
         value = ""  # it counts something else
-    number = re.match(r"\d+(?= ?(?:[A-Za-z]{3,}|Gi?B?)?$|\s)", value) if isinstance(value, str) else None
-    written = str(int(number[0])) if number else ""  # `007` is another number to some YAML parsers
+    number = re.match(r"[0-9]+(?= ?(?:[A-Za-z]{3,}|Gi?B?)?$|\s)", value) if isinstance(value, str) else None
+    written = number[0].lstrip("0") or "0" if number else ""  # `007` is another number to some YAML parsers
     remedy = f"; write {written}{', without quotes' if written == value else ''}" if number else ""
     if not remedy and example(path).isdigit():
         remedy = f"; write one such as {example(path)}"

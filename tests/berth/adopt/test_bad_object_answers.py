@@ -10,6 +10,7 @@ import pytest
 
 from berth.adopt.api_objects import InvalidInventory
 from berth.adopt.inventory import read_inventory
+from berth.adopt.stack_file import adopt
 from tests.gke_answers import files
 from tests.stack_files import plan
 
@@ -103,3 +104,13 @@ def test_quotas_that_kueue_reads_are_read() -> None:
     for amount in ("4", 4, "4000m", "0", "1k", "1e1"):
         _set(queue, f"{_TPU}.nominalQuota", amount)
         read_inventory({**answers, "objects.json": json.dumps(objects)})
+
+
+def test_an_object_without_fields_is_read() -> None:
+    answers = files(plan("dev"), noise=True)
+    objects = json.loads(answers["objects.json"])
+    for kind in _MADE:
+        objects["items"].append({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}})
+    adopted = adopt(read_inventory({**answers, "objects.json": json.dumps(objects)}), "dev")
+    (line,) = [each for each in adopted.not_adopted if each.subject == "ComputeClass x"]
+    assert line.reason == "no flavor of a queue selects it; ignored"

@@ -93,6 +93,10 @@ FOLLOWED: Final = [
     ("Pulumi.workers.yaml", "kueue.multiKueue.gcInterval", {"a": 1}),
     ("quota-tree.yaml", "cohorts.language.parent", "nowhere"),
     ("quota-tree.yaml", "teams.speech.cohort", "nowhere"),
+    ("Pulumi.workers.yaml", "kueue.multiKueue.dispatcherName", "kueue.x-k8s.io/multikueue-dispatcher"),
+    ("Pulumi.workers.yaml", "workers.west.stack", "west"),
+    ("Pulumi.workers.yaml", "workers.west", {"kubeconfig": "west.yaml", "identifier": "berth:west", "pools": {}}),
+    ("Pulumi.settings.yaml", "reservations.v5p.chips", "yes please"),
 ]
 """Mistakes after which another rule spoke as well, until 2026-11-29."""
 
