@@ -33,6 +33,10 @@ class PlacedPods(QuotaState):
         self.nominal = self.subtree_quota = self.local_quota = self.ceiling = 1
         self._usage = 0
 
+    def as_key(self) -> object:
+        """Return the nodes with their pods: a job that gets the same ones again has other `PlacedPods`."""
+        return self.flavor_resource, tuple((id(leaf), count) for leaf, count in self.nodes)
+
     @property
     def usage(self) -> int:  # type: ignore[override]
         """Whether the pods are on their nodes."""

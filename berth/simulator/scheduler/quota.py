@@ -56,6 +56,10 @@ class QuotaState:
         self.path_from_root: tuple[QuotaState, ...] = () if parent is None else (*parent.path_from_root, self)
         self.root: QuotaState = self if parent is None else parent.root
 
+    def as_key(self) -> object:
+        """Return what it is of, as a comparable value."""
+        return self
+
     def is_borrowing_with(self, amount: int) -> bool:
         """Return whether `amount` more would exceed the subtree's quota, so that it is borrowed."""
         return self.subtree_quota < self.usage + amount

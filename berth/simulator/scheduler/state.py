@@ -269,7 +269,7 @@ class QueueState:
         """Return which jobs hold which quota, as a comparable value."""
         if self._usage_key is None:
             holders = self.quota_holders.values()
-            self._usage_key = frozenset((work.arrival_order, tuple(work.usage)) for work in holders)
+            self._usage_key = frozenset((w.arrival_order, tuple(s.as_key() for s in w.usage)) for w in holders)
         return self._usage_key
 
     def preemptible_workloads(self, workload: SimulatedWorkload, rule: str) -> Iterator[SimulatedWorkload]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from berth.jobs.pod_set import PodSet
+from berth.nodes.model import HOSTNAME
 from berth.plan.node_settings import Taint, Toleration
+from berth.simulator.recorded_format import build_nodes
+from berth.simulator.scheduler.cycle import CycleResult
 from berth.simulator.scheduler.events import JobEvent
 from berth.simulator.scheduler.model import (
     ClusterQueue,
@@ -15,6 +22,7 @@ from berth.simulator.scheduler.model import (
     SchedulerSetup,
 )
 from berth.simulator.scheduler.simulate import Simulator
+from berth.simulator.scheduler.tree import CohortTree
 from tests.berth.simulator.setups import (
     ANY,
     GPU,
@@ -339,7 +347,7 @@ def test_a_queue_that_is_removed_keeps_its_jobs_and_its_quota_until_they_end() -
     assert submitted(sim, job("late", "q", 1)) == {"big": "-", "other": "f", "late": "-"}
 
 
-def preemption_loop() -> tuple[Simulator, list[JobEvent]]:
+def preemption_loop(**nodes: Any) -> tuple[Simulator, list[JobEvent]]:
     """Return a simulator in which `low` and `high` preempt each other, and the events of the step of `high`."""
     sim = simulator(
         queue("own", 6, "left", reclaim=LOWER_PRIORITY, borrow=LOWER_PRIORITY),
@@ -347,6 +355,7 @@ def preemption_loop() -> tuple[Simulator, list[JobEvent]]:
         queue("far", 2, "all"),
         cohorts=(cohort("all"), cohort("left", "all")),
     )
+    sim = Simulator(replace(sim.setup, **nodes)) if nodes else sim
     submitted(sim, job("low", "near", 1))
     return sim, sim.submit(job("high", "own", 8, priority=1))
 
@@ -359,6 +368,23 @@ def test_jobs_that_preempt_each_other_endlessly_are_a_preemption_loop() -> None:
     sim, moves = preemption_loop()
     assert [(move.kind, move.workload.job.name) for move in moves][-1] == ("preemption-loop", "low")
     assert submitted(sim, job("other", "far", 1))["high"] == "-"
+
+
+def test_jobs_that_preempt_each_other_endlessly_on_nodes_of_a_topology_are_a_preemption_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each time they get the same nodes, whose room is placed anew."""
+    numbers, run = itertools.count(), Simulator._run_cycle
+
+    def counted(sim: Simulator, tree: CohortTree) -> CycleResult:
+        assert next(numbers) < 100, "the loop has no end"
+        return run(sim, tree)
+
+    monkeypatch.setattr(Simulator, "_run_cycle", counted)
+    entry = {"labels": {HOSTNAME: "a"}, "allocatable": {GPU: 8}}
+    flavor = ResourceFlavor(levels=(HOSTNAME,))
+    _, moves = preemption_loop(topology_nodes={"f": build_nodes([entry], "f")}, resource_flavors={"f": flavor})
+    assert [(move.kind, move.workload.job.name) for move in moves][-1] == ("preemption-loop", "low")
 
 
 @pytest.mark.parametrize("leaves", ["low", "high"])
