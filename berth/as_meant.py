@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from difflib import SequenceMatcher
 from typing import Any, Final, cast
 
 from msgspec import DecodeError, Struct
@@ -12,6 +13,7 @@ from msgspec.json import decode
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, Severity, format_value
+from berth.diagnostics.hints import plain_key
 from berth.names import to_camel
 from berth.spec.parse import SPLITTABLE_SECTIONS
 
@@ -27,26 +29,29 @@ _MEANS_NOTHING: Final = re.compile(
 _QUOTES: Final = re.compile(r"(?:write (?P<plain>\S+?),? without quotes|quote it: (?P<quoted>\".*\"))")
 """A fault of a value that is right but for its quotes."""
 _DECISIVE: Final = frozenset(
-    {"autoProvisioned", "capacity", "chips", "dispatcherName", "existing", "integrations", "kind", "kubeconfig"}
-    | {"location", "machineType", "medium", "mode", "namespace", "namespaces", "networking", "region", "stack"}
-    | {"zone", "zones"}
+    {"autoProvisioned", "capacity", "chips", "cohort", "computeClass", "count", "dispatcherName", "existing"}
+    | {"integrations", "kind", "kubeconfig", "location", "machineType", "medium", "mode", "namespace", "namespaces"}
+    | {"networking", "region", "stack", "unit", "zone", "zones"}
 )
 """Keys that decide what others of their entry mean: without their values no fault of the rest is certain."""
-_OF_ENTRIES: Final = frozenset({"queues", "pools"})
+_OF_ENTRIES: Final = frozenset({"pools", "queues", "reservations"})
 """Keys inside an entry whose own entries others need as a whole."""
+_MIN_LIKENESS: Final = 0.85
+"""How like the nearest key one must be to be read as that: `pool` and `pools` are, `max` and `maxJobs` are not."""
 
 
 class AsMeant(Struct, frozen=True):
     """The `fleet` with the keys that were meant, and without those that mean nothing or have a value that is none.
 
     `renamed` has the path of each key that was meant → the key as it is written, `omitted` the paths of keys without a
-    value, and `entries` what was set aside for them; None stands for all. `corrected` are the paths of the faults that
-    this fleet no longer has.
+    value, `open` those of mappings inside an entry with a key that means nothing, and `entries` what was set aside for
+    them; None stands for all. `corrected` are the paths of the faults that this fleet no longer has.
     """
 
     fleet: Mapping[str, Any]
     renamed: Mapping[FieldPath, str]
     omitted: frozenset[FieldPath]
+    open: frozenset[FieldPath]
     entries: frozenset[FieldPath] | None
     corrected: frozenset[FieldPath]
 
@@ -54,7 +59,7 @@ class AsMeant(Struct, frozen=True):
         """Return the faults `found` of this fleet that are in the entries and not `reported` of the written one.
 
         A fault that names an omitted key may follow from that, and a value that does not fit a key that was meant was
-        perhaps not meant for it.
+        perhaps not meant for it. What a mapping lacks may be what its key without a meaning says.
         """
         known = {(each.path, each.code) for each in reported}
         keys = {each[-1] for each in self.omitted}
@@ -65,7 +70,7 @@ class AsMeant(Struct, frozen=True):
             if each.severity == Severity.FAULT
             and (self.entries is None or _entry(each.path) in self.entries)
             and not (each.path in self.renamed and each.code in ("bad-type", "bad-value"))
-            and each.path not in self.corrected
+            and each.path not in self.corrected | self.open
             and not (
                 (each.path in self.omitted or len(each.path) > len(_entry(each.path)))
                 and any(path[: len(each.path)] == each.path[: len(path)] for path in self.omitted)
@@ -79,12 +84,14 @@ def as_meant(fleet: object, problems: Iterable[Problem], *, by_entry: bool = Fal
     """Return a fleet as it was meant, by the `problems` for which parts of it are set aside, `by_entry` or all of it.
 
     A key that other tools have, or that belongs below another one, stays: what it says may be all that the rest lacks.
+    One that is only similar to the nearest is left out, and so are the faults that name the nearest.
     """
-    renamed, omitted, entries, corrected = dict[FieldPath, str](), set[FieldPath](), set[FieldPath](), set[FieldPath]()
+    renamed, corrected = dict[FieldPath, str](), set[FieldPath]()
+    omitted, without_meaning, entries = set[FieldPath](), set[FieldPath](), set[FieldPath]()
     for problem in problems:
         if problem.severity != Severity.FAULT or (change := _change(problem, fleet)) is None:
             continue
-        path, key, value = change
+        path, key, value = change.path, change.key, change.value
         if key is not None and _value_at(fleet, (*path[:-1], key)) is not None:
             key = None
         if problem.code != "unknown-key" and path == _entry(path) and by_entry:
@@ -97,21 +104,38 @@ def as_meant(fleet: object, problems: Iterable[Problem], *, by_entry: bool = Fal
         entries |= {_entry(path), _entry(path if key is None else (*path[:-1], key))}
         if key is not None:
             renamed[*path[:-1], key] = str(path[-1])
+        elif change.near is not None and _value_at(fleet, (*path[:-1], change.near)) is None:
+            omitted.add((*path[:-1], change.near))
         elif problem.code != "unknown-key" and value is None:
             omitted.add(path)
+        elif problem.code == "unknown-key" and len(path) - 1 > len(_entry(path)):
+            without_meaning.add(path[:-1])
     return AsMeant(
         cast("Mapping[str, Any]", fleet),
         renamed,
         frozenset(omitted),
+        frozenset(without_meaning),
         frozenset(entries) if by_entry else None,
         frozenset(corrected),
     )
 
 
-def _change(problem: Problem, fleet: object) -> tuple[FieldPath, str | None, object] | None:
-    """Return the path of the key that a fault is about, the key that was meant, and its value; None if that is open.
+class _Change(Struct, frozen=True):
+    """What is changed at the `path` of a key: the `key` that was meant takes its place, or it has another `value`.
 
-    A key or value that is left out is None. Of an item of a list it is the key of the list.
+    If both are None it is left out; `near` is the nearest key then, if that was perhaps meant.
+    """
+
+    path: FieldPath
+    key: str | None = None
+    value: object = None
+    near: str | None = None
+
+
+def _change(problem: Problem, fleet: object) -> _Change | None:
+    """Return the change after which a fleet no longer has a fault; None if that is open.
+
+    Of an item of a list it is a change of the list.
     """
     path = problem.path
     if problem.code == "unknown-key":
@@ -119,17 +143,24 @@ def _change(problem: Problem, fleet: object) -> tuple[FieldPath, str | None, obj
         same = _SAME_VALUE.fullmatch(problem.message)
         if same and same["value"] == format_value(_value_at(fleet, path)):
             meant = same
-        if meant is None and not _MEANS_NOTHING.match(problem.message):
-            return None
-        return path, to_camel(meant["key"]) if meant else None, None
+        if meant is None:
+            return _Change(path) if _MEANS_NOTHING.match(problem.message) else None
+        key = to_camel(meant["key"])
+        return _Change(path, key) if meant is same or _is_spelling(str(path[-1]), key) else _Change(path, near=key)
     if (quotes := _QUOTES.search(problem.message)) and isinstance(path[-1], str):
         with suppress(DecodeError):
-            return path, None, decode(quotes["plain"] or quotes["quoted"])
-    if not _DECISIVE.isdisjoint(path) or not _OF_ENTRIES.isdisjoint(path[2:][-2:]):
-        return None
-    while path and isinstance(path[-1], int):
+            return _Change(path, value=decode(quotes["plain"] or quotes["quoted"]))
+    while path and isinstance(path[-1], int) and not isinstance(_value_at(fleet, path[:-1]), Mapping):
         path = path[:-1]
-    return (path, None, None) if path else None
+    if not path or not _DECISIVE.isdisjoint(path) or not _OF_ENTRIES.isdisjoint(path[2:][-2:]):
+        return None
+    return _Change(path)
+
+
+def _is_spelling(written: str, key: str) -> bool:
+    """Whether a key is another one with a slip, so that its value is certainly meant for that."""
+    matcher = SequenceMatcher(None, plain_key(written), plain_key(key))
+    return matcher.ratio() >= _MIN_LIKENESS
 
 
 def _entry(path: FieldPath) -> FieldPath:

@@ -138,7 +138,7 @@ def format_path(path: FieldPath) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            key = _truncate(step)
+            key = _truncate(str(step))  # components can be given keys that are no text
             text += ("." if text else "") + (key if _PLAIN_KEY.fullmatch(key) else f'"{key}"')
     return text
 

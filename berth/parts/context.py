@@ -15,6 +15,7 @@ from berth.names import to_camel
 from berth.planner.context import PlanningContext
 from berth.spec.base import Zone, text_rule
 from berth.spec.fleet import FleetSpec
+from berth.spec.messages import allowed_keys
 from berth.spec.parse import Parsed, parse_part
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,7 +53,8 @@ def part_context(
 
 def parsed_part(sections: Mapping[str, Any], path: FieldPath, known_problems: Sequence[Problem]) -> Parsed[FleetSpec]:
     """Return the parsed sections with all problems, the `known_problems` of the arguments first."""
-    placed = [each if each.path[0] in sections else replace(each, path=(*path, *each.path)) for each in known_problems]
+    others = sections.keys() | {*allowed_keys(())} - {*allowed_keys(path)}
+    placed = [each if each.path[0] in others else replace(each, path=(*path, *each.path)) for each in known_problems]
     parsed = parse_part(sections, placed)
     return replace(parsed, problems=(*placed, *parsed.problems))
 
@@ -70,13 +72,17 @@ def finds_every_fault(plan: F) -> F:
         # The caller leaves out what is of another type, and arguments that mean nothing.
         left_out = {each.path[0]: None for each in known_problems if each.code in _UNREAD}
         meant = as_meant({**left_out, **arguments}, unread)
-        missing = any(each.code == "missing-key" for each in known_problems)  # perhaps what the plan does not need
+        missing = {each.path for each in known_problems if each.code == "missing-key"}  # perhaps not needed by the plan
         if not meant.corrected and not missing:
             return part
         others = [each for each in known_problems if each.code != "missing-key" and each.path not in meant.corrected]
         known = {key: value for key, value in meant.fleet.items() if value is not None}
         again = plan(name, known, others, **options)
-        return replace(part, problems=(*part.problems, *meant.more_faults(again.problems, part.problems)))
+        meant = replace(meant, omitted=meant.omitted | {each for each in missing if each[0] not in known})
+        more = meant.more_faults(again.problems, part.problems)
+        if any(len(path) == 1 for path in meant.omitted):  # perhaps what is referred to
+            more = tuple(each for each in more if each.code != "unknown-reference")
+        return replace(part, problems=(*part.problems, *more))
 
     return cast("F", planned)
 

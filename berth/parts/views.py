@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, format_value
 from berth.monitoring.metrics import MANAGED
+from berth.names import is_gke_name
 from berth.parts.context import finds_every_fault, part_problems
 from berth.parts.queues import described_context, queues_part
 from berth.plan.monitoring import MonitoringPlan
@@ -22,6 +23,7 @@ from berth.planner.tenancy.teams import plan_teams
 
 _OF_FLEETS: Final = ("project", "labels", "pools", "flavors", "kueue", "cohorts", "teams")
 """Arguments that are keys of a fleet."""
+_CLUSTER_NAME: Final = "lower-case letters, digits and '-', starting with a letter, at most 40 characters"
 
 
 class ViewsPart(Struct, frozen=True):
@@ -44,6 +46,9 @@ def plan_views(name: str, arguments: Mapping[str, Any], known_problems: Sequence
     path = ("monitoring",)
     stack = str(arguments.get("cluster", name))
     context = described_context(stack, sections, path, known_problems, cluster_of_others=False)
+    if "cluster" in arguments and not is_gke_name(stack):
+        message = f"'{format_value(stack)}' is not the name of a cluster: {_CLUSTER_NAME}"
+        context.problems.fault("bad-value", (*path, "cluster"), message)
     pools = derive_pools(context, {})
     flavors = plan_flavors(context, pools)
     part = queues_part(context, pools, flavors)

@@ -188,8 +188,8 @@ def _without_faulty(
         remaining[section] = entries
         if isinstance(entries, dict) and section in SPLITTABLE_SECTIONS:
             named = cast("dict[str, object]", entries).items()
-            remaining[section] = {name: entry for name, entry in named if (section, name) not in set_aside}
+            remaining[section] = {name: entry for name, entry in named if (section, str(name)) not in set_aside}
     return {
-        **{key: value for key, value in remaining.items() if (key, "") not in set_aside},
+        **{key: value for key, value in remaining.items() if (str(key), "") not in set_aside},
         **{key: value for key, value in model.placeholders.items() if (key, "") in set_aside},
     }

@@ -695,6 +695,21 @@ def test_the_arguments_of_views_collect_what_a_fleet_collects() -> None:
     assert rules == [each["spec"] for each in expected if each["kind"] == "ClusterRules"] != []
 
 
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"cluster": ""}, "cluster: '' is not the name of a cluster"),
+        ({"cluster": 'lab" or true'}, "cluster: 'lab\" or true' is not the name of a cluster"),
+        ({"pools": None}, "pools: is missing"),
+        ({"pools": []}, "pools: '[]' is a list, but must be a mapping"),
+        ({"pools": {**VIEWS["pools"], 7: GPUS}}, "pools[7]: '7' is a number, but must be a pool name"),
+    ],
+)
+def test_views_are_refused_with_one_fault(changed: Mapping[str, Any], line: str) -> None:
+    found = refused(lambda opts: Views("mine", ViewsArgs(**{**VIEWS, **changed}), opts=opts))[1:]
+    assert [each[: len(line)] for each in found] == [line]
+
+
 def test_views_are_refused_with_every_fault() -> None:
     wrong = {
         "cluser": "lab",

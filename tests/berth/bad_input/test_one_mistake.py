@@ -11,12 +11,13 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from berth.evaluate import evaluate_config
+from berth.evaluate import evaluate_config, evaluate_values
 from tests.small_fleets import fleet_with
 from tests.stack_files import FLEET_STACKS, ROOT
 
 _EVERY: Final = int(os.environ.get("BERTH_MISTAKES_EVERY", "24"))
 """One of so many mistakes is made; all of them take minutes."""
+CASES: Final = ROOT / "tests" / "berth" / "bad_input" / "cases"
 _FILES: Final = [*FLEET_STACKS.values(), *sorted((ROOT / "tests" / "berth" / "full_fleets").glob("Pulumi.*.yaml"))]
 
 
@@ -105,3 +106,61 @@ FOLLOWED: Final = [
 def test_no_fault_follows_from_a_value_that_was_not_read(name: str, path: str, wrong: Any) -> None:
     (file,) = [each for each in _FILES if each.name == name]
     assert len(_faults(file, path, wrong)) == 1, _faults(file, path, wrong)
+
+
+NEAR: Final = [
+    ("Pulumi.dev.yaml", "pools.v5e.type", "nvidia-tesla-t4"),
+    ("Pulumi.dev.yaml", "pools.v5e.roles", ["roles/artifactregistry.reader"]),
+    ("Pulumi.dev.yaml", "teams.research.name", "default"),
+    ("Pulumi.dev.yaml", "teams.research.localQueue", "multislice-queue"),
+    ("Pulumi.dev.yaml", "teams.research.capacity", {"reservation": "h200"}),
+]
+"""Unknown keys whose nearest ones are others, not spellings of them, with values that do not fit those."""
+
+
+@pytest.mark.parametrize(("name", "path", "value"), NEAR)
+def test_the_value_of_an_unknown_key_is_not_read_as_that_of_a_similar_one(name: str, path: str, value: Any) -> None:
+    (file,) = [each for each in _FILES if each.name == name]
+    (fault,) = _faults(file, path, value)
+    assert "unknown key" in fault
+
+
+SAID_MORE: Final = [
+    ("Pulumi.workers.yaml", "kueue.multiKueue.dispatcherName", "incremental"),
+    ("Pulumi.workers.yaml", "workers.west.stack", -1),
+    ("Pulumi.settings.yaml", "teams.vision.cohort", ["research"]),
+    ("Pulumi.settings.yaml", "reservations.v5p.chips", "many"),
+    ("Pulumi.settings.yaml", "pools.v6e.computeClass", ["slices"]),
+    ("capacity_buffers.yaml", "teams.chat.capacityBuffers.night.unit.cpu", -1),
+    (
+        "Pulumi.workers.yaml",
+        "workers.central.pools.l4",
+        {5: 1, "machineType": "g2-standard-24", "nodes": 4, "zone": "us-central1-a"},
+    ),
+]
+"""Values that others depend on: without them, another fault was reported that was not there."""
+
+
+@pytest.mark.parametrize(("name", "path", "wrong"), SAID_MORE)
+def test_no_fault_is_reported_that_depends_on_a_value_that_cannot_be_read(name: str, path: str, wrong: Any) -> None:
+    (file,) = [*(each for each in _FILES if each.name == name), *(CASES / name,)[: name[0] != "P"]]
+    assert len(_faults(file, path, wrong)) == 1, _faults(file, path, wrong)
+
+
+def test_a_name_that_cannot_be_one_is_not_missing_where_it_is_used() -> None:
+    machines = {"machineType": "a3-highgpu-8g", "zone": "us-central1-a", "count": 1}
+    pool = {"machineType": "a3-highgpu-8g", "nodes": 1, "zone": "us-central1-a", "capacity": {"reservation": "h100"}}
+    (file,) = [each for each in _FILES if each.name == "Pulumi.workers.yaml"]
+    fleet = fleet_with({"workers.central.reservations": {"H100": machines}}, base=_fleet(file))
+    fleet = fleet_with({"workers.central.pools.h100": pool}, base=fleet)
+    faults = [each.line() for each in evaluate_config("workers", fleet, ROOT).faults]
+    assert len(faults) == 1 and "is not a DNS label" in faults[0], faults
+
+
+@pytest.mark.parametrize("key", [7, None, (1, 2)])
+@pytest.mark.parametrize("section", ["", "pools", "cluster", "teams"])
+def test_a_key_that_is_no_text_is_a_fault(key: object, section: str) -> None:
+    """A program can give Berth such keys; the loader of files refuses them."""
+    fleet = _fleet(ROOT / "Pulumi.dev.yaml")
+    changed = {**fleet, section: {**fleet[section], key: {}}} if section else {**fleet, key: {}}
+    assert evaluate_values("dev", changed).faults
