@@ -146,7 +146,9 @@ def _change(problem: Problem, fleet: object) -> _Change | None:
         if meant is None:
             return _Change(path) if _MEANS_NOTHING.match(problem.message) else None
         key = to_camel(meant["key"])
-        return _Change(path, key) if meant is same or _is_spelling(str(path[-1]), key) else _Change(path, near=key)
+        likeness = SequenceMatcher(None, plain_key(str(path[-1])), plain_key(key)).ratio()
+        is_meant = meant is same or likeness >= _MIN_LIKENESS
+        return _Change(path, key if is_meant else None, near=None if is_meant else key)
     if (quotes := _QUOTES.search(problem.message)) and isinstance(path[-1], str):
         with suppress(DecodeError):
             return _Change(path, value=decode(quotes["plain"] or quotes["quoted"]))
@@ -155,12 +157,6 @@ def _change(problem: Problem, fleet: object) -> _Change | None:
     if not path or not _DECISIVE.isdisjoint(path) or not _OF_ENTRIES.isdisjoint(path[2:][-2:]):
         return None
     return _Change(path)
-
-
-def _is_spelling(written: str, key: str) -> bool:
-    """Whether a key is another one with a slip, so that its value is certainly meant for that."""
-    matcher = SequenceMatcher(None, plain_key(written), plain_key(key))
-    return matcher.ratio() >= _MIN_LIKENESS
 
 
 def _entry(path: FieldPath) -> FieldPath:
