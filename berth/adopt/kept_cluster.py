@@ -12,23 +12,20 @@ from berth.adopt.labels import is_user_label, taint_entry
 from berth.adopt.queues import quotas_by_flavor
 from berth.plan.kueue import PODS
 
-_SECTIONS = (
-    *(
-        "projectNumber",
-        "reservations",
-        "computeClasses",
-        "pools",
-        "flavors",
-        "kueue",
-        "jobset",
-        "nvidiaDraDriver",
-        "operators",
-        "priorities",
-        "cohorts",
-        "platform",
-    ),
-    *("teams", "clusterQueues"),
+_INSIDE = (
+    "flavors",
+    "kueue",
+    "jobset",
+    "nvidiaDraDriver",
+    "operators",
+    "priorities",
+    "cohorts",
+    "platform",
+    "teams",
+    "clusterQueues",
 )
+"""Sections of what is inside a cluster."""
+_SECTIONS = ("projectNumber", "reservations", "computeClasses", "pools", *_INSIDE)
 _LIMITS = ("cpu", "memory", "accelerators")
 """Keys of node auto-provisioning that state what the cluster has."""
 
@@ -103,18 +100,6 @@ _CAPACITIES = ("spot", "queued")
 """Capacity that is visible as a label of nodes, or that Kueue requests."""
 _IDENTITY_INSIDE = ("serviceAccount", "automountServiceAccountToken")
 """Keys of an identity that are settings of the Kubernetes service account."""
-_INSIDE = (
-    "flavors",
-    "kueue",
-    "jobset",
-    "nvidiaDraDriver",
-    "operators",
-    "priorities",
-    "cohorts",
-    "platform",
-    "teams",
-    "clusterQueues",
-)
 
 
 def existing_cluster_fleet(

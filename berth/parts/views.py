@@ -12,7 +12,7 @@ from berth.monitoring.metrics import MANAGED
 from berth.names import is_gke_name
 from berth.parts.context import finds_every_fault, part_problems
 from berth.parts.queues import described_context, queues_part
-from berth.plan.monitoring import MonitoringPlan
+from berth.plan.monitoring import BackendPlan, MonitoringPlan
 from berth.planner.cluster.gke import resource_labels
 from berth.planner.machines.node_pools import plan_pools
 from berth.planner.machines.pools import derive_pools
@@ -29,9 +29,15 @@ _CLUSTER_NAME: Final = "lower-case letters, digits and '-', starting with a lett
 class ViewsPart(Struct, frozen=True):
     """Dashboards and alerts with the Google Cloud labels of the latter; incomplete with a fault in `problems`."""
 
-    monitoring: MonitoringPlan | None
+    monitoring: MonitoringPlan
     labels: Mapping[str, str]
     problems: tuple[Problem, ...]
+
+    @property
+    def managed(self) -> BackendPlan:
+        """The dashboards and alerts of Cloud Monitoring, the only backend."""
+        assert self.monitoring.managed is not None
+        return self.monitoring.managed
 
 
 @finds_every_fault
@@ -52,10 +58,11 @@ def plan_views(name: str, arguments: Mapping[str, Any], known_problems: Sequence
     pools = derive_pools(context, {})
     flavors = plan_flavors(context, pools)
     part = queues_part(context, pools, flavors)
-    tree = QuotaTree(part.cluster_queues, part.cohorts, {each.name: each.resource for each in part.flavors})
+    tree = QuotaTree.shared(part.cluster_queues, part.cohorts, {each.name: each.resource for each in part.flavors})
     teams = plan_teams(context, part.cluster_queues, tree, flavors)
     pool_plans = plan_pools(
         context, pools, {pool.name: each.name for each in flavors.values() for pool in each.pools}, ()
     )
     views = monitoring(context, pool_plans, part.flavors, part.cohorts, part.cluster_queues, teams)
+    assert views is not None  # its backend is set above
     return ViewsPart(views, resource_labels(context), part_problems(context.problems.entries, path))

@@ -98,7 +98,7 @@ def _prices(context: PlanningContext, flavors: Sequence[FlavorPlan]) -> Mapping[
     if spec is None:
         return {}
     for name in spec.hourly:
-        if name not in known and not {("flavors", name), ("flavors", "*")} & context.set_aside:
+        if name not in known and not context.is_set_aside("flavors", name):
             listed = f"write one of {', '.join(sorted(known))}" if known else "there is none"
             hint = did_you_mean(name, known) or f"; {listed}"
             path = ("monitoring", "prices", "hourly", name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar, cast, dataclass_transform
 
 import pulumi
 from msgspec import Struct
@@ -42,7 +42,17 @@ class GivenArguments(Struct, frozen=True):
         return value if isinstance(value, str) else None
 
 
+class Part(Protocol):
+    """What is planned of the arguments of one component."""
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What is wrong with the arguments."""
+        ...
+
+
 T = TypeVar("T")
+P = TypeVar("P", bound=Part)
 
 
 @dataclass_transform(kw_only_default=True)
@@ -151,6 +161,21 @@ class ComponentArguments:
         faults = [*in_python(distinct_faults(problems, [*map(to_camel, self.types())]), self.models)]
         if faults:
             raise self._refusal(name, faults)
+
+    def planned(
+        self,
+        component: pulumi.Resource,
+        name: str,
+        plan: Callable[[str, Mapping[str, Any], Sequence[Problem]], P],
+    ) -> tuple[GivenArguments, P]:
+        """Return the arguments that the component of this name was given, and what is planned of the plain ones.
+
+        Raises pulumi.RunError as `check` does.
+        """
+        given = self.given(name)
+        part = plan(name, given.plain, given.problems)
+        self.check(component, name, part.problems)
+        return given, part
 
     def _refusal(self, component: str, faults: Iterable[Problem]) -> pulumi.RunError:
         kind = type(self).__name__.removesuffix("Args")

@@ -49,9 +49,7 @@ class Network(pulumi.ComponentResource):
         self.register_outputs({"network": self.network, "subnetwork": self.subnetwork})
 
     def _planned(self, name: str, args: NetworkArgs) -> NetworkPlan:
-        given = args.given(name)
-        part = plan_network(name, given.plain, given.problems)
-        args.check(self, name, part.problems)
+        _, part = args.planned(self, name, plan_network)
         assert part.plan is not None
         return part.plan
 

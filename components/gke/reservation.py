@@ -36,9 +36,7 @@ class Reservation(pulumi.ComponentResource):
         args = ReservationArgs.of(args, name)
         in_project: Mapping[str, Any] = {}
         if isinstance(args, ReservationArgs):
-            given = args.given(name)
-            part = plan_reservation(name, given.plain, given.problems)
-            args.check(self, name, part.problems)
+            given, part = args.planned(self, name, plan_reservation)
             in_project = {"project": given.plain["project"]}
         else:
             part = ReservationPart(args, None, ())

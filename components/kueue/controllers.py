@@ -49,9 +49,7 @@ class Controllers(pulumi.ComponentResource):
         super().__init__("berth:kueue:Controllers", name, None, opts)
         args = ControllersArgs.of(args, name)
         if isinstance(args, ControllersArgs):
-            given = args.given(name)
-            part = plan_controllers(name, given.plain, given.problems)
-            args.check(self, name, part.problems)
+            _, part = args.planned(self, name, plan_controllers)
             plan = part.plan
         else:
             plan = args

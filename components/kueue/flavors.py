@@ -44,9 +44,7 @@ class Flavors(pulumi.ComponentResource):
         self.checks: Mapping[str, KubernetesObject] = {}
         below = pulumi.ResourceOptions(parent=self)
         if isinstance(args, FlavorsArgs):
-            given = args.given(name)
-            part = plan_queues(name, given.plain, given.problems)
-            args.check(self, name, part.problems)
+            _, part = args.planned(self, name, plan_queues)
             plans = part.flavors
             if part.topologies:
                 topologies = Topologies(

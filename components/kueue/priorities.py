@@ -33,9 +33,7 @@ class Priorities(pulumi.ComponentResource):
         super().__init__("berth:kueue:Priorities", name, None, opts)
         args = PrioritiesArgs.of(args, name)
         if isinstance(args, PrioritiesArgs):
-            given = args.given(name)
-            part = plan_priority_classes(name, given.plain, given.problems)
-            args.check(self, name, part.problems)
+            _, part = args.planned(self, name, plan_priority_classes)
             plan = part.plan
         else:
             plan = args

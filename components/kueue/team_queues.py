@@ -59,9 +59,7 @@ class TeamQueues(pulumi.ComponentResource):
         self.register_outputs({"clusterQueues": [each.name for each in plan]})
 
     def _planned(self, name: str, args: TeamQueuesArgs) -> Sequence[ClusterQueuePlan]:
-        given = args.given(name)
-        part = plan_queues(name, given.plain, given.problems)
-        args.check(self, name, part.problems)
+        _, part = args.planned(self, name, plan_queues)
         return part.cluster_queues
 
     def _cluster_queue(

@@ -34,16 +34,14 @@ class Collection(pulumi.ComponentResource):
     ) -> None:
         super().__init__("berth:monitoring:Collection", name, None, opts)
         args = ViewsArgs.of(args, name)
-        plan: MonitoringPlan | None
+        plan: MonitoringPlan
         if isinstance(args, ViewsArgs):
-            given = args.given(name)
-            part = plan_views(name, given.plain, given.problems)
-            args.check(self, name, part.problems)
+            given, part = args.planned(self, name, plan_views)
             plan, stack = part.monitoring, given.plain["cluster"]
         else:
             plan = args
         objects: dict[str, KubernetesObject] = {}
-        for manifest in monitoring_manifests(plan, stack) if plan is not None else ():
+        for manifest in monitoring_manifests(plan, stack):
             options = cluster_options(self, cluster=cluster, served_by=served_by)
             if manifest["kind"] == "Secret":
                 # Kubernetes adds the token, and the provider reads it back as a secret, never in plain text.

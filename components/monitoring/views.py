@@ -35,28 +35,25 @@ class Views(pulumi.ComponentResource):
     ) -> None:
         super().__init__("berth:monitoring:Views", name, None, opts)
         args = ViewsArgs.of(args, name)
-        plan: BackendPlan | None
+        plan: BackendPlan
         if isinstance(args, ViewsArgs):
-            given = args.given(name)
-            part = plan_views(name, given.plain, given.problems)
-            args.check(self, name, part.problems)
-            plan = part.monitoring.managed if part.monitoring is not None else None
-            stack, project, labels = given.plain["cluster"], given.plain["project"], part.labels
+            given, part = args.planned(self, name, plan_views)
+            plan, labels = part.managed, part.labels
+            stack, project = given.plain["cluster"], given.plain["project"]
             channels = given.live.get("notificationChannels", ())
         else:
             plan = args
-        dashboards, alerts = (plan.dashboards, plan.alerts) if plan is not None else ((), ())
-        for each in dashboards:
+        for each in plan.dashboards:
             made = dashboard(each, stack=stack, project=project)
             gcp.monitoring.Dashboard(
                 f"{name}-{each.key}-dashboard", **made.arguments, opts=resource_options(made, self, depends_on)
             )
-        for alert in alerts:
+        for alert in plan.alerts:
             made = alert_policy(alert, stack=stack, project=project, labels=labels or {}, channels=())
             arguments = {**made.arguments, "notification_channels": channels}
             gcp.monitoring.AlertPolicy(
                 f"{name}-{alert.key}-alert", **arguments, opts=resource_options(made, self, depends_on)
             )
         self.register_outputs(
-            {"dashboards": [each.key for each in dashboards], "alerts": [each.key for each in alerts]}
+            {"dashboards": [each.key for each in plan.dashboards], "alerts": [each.key for each in plan.alerts]}
         )

@@ -43,9 +43,7 @@ class Team(pulumi.ComponentResource):
         args = TeamArgs.of(args, name)
         self._cluster = cluster
         if isinstance(args, TeamArgs):
-            given = args.given(name)
-            part = plan_team(name, given.plain, given.problems)
-            args.check(self, name, part.problems)
+            given, part = args.planned(self, name, plan_team)
             project, (plan,) = given.plain.get("project"), part.teams
             if part.access is not None and given.plain.get("createRoles", True):
                 below = pulumi.ResourceOptions(parent=self)
