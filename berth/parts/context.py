@@ -100,9 +100,9 @@ def part_problems(
 
 def _of_part(problem: Problem, path: FieldPath, names: Mapping[FieldPath, str]) -> Problem:
     message = problem.message.replace(f"{format_path(path)}.", "") if path else problem.message
-    if problem.path in names:
+    if problem.path in names and problem.code != "unknown-key":  # such an argument has the name that is written
         return replace(problem, path=(names[problem.path],), message=message)
-    inside = problem.path[: len(path)] == path
+    inside = problem.path != path and problem.path[: len(path)] == path
     return replace(problem, path=problem.path[len(path) :] if inside else problem.path, message=message)
 
 

@@ -19,7 +19,9 @@ from berth.google.cluster import cluster as google_cluster
 from berth.google.monitoring import alert_policy, dashboard
 from berth.google.node_pool import node_pool
 from berth.manifests.monitoring import monitoring_manifests
+from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
+from berth.plan.monitoring import MonitoringPlan
 from berth.registration import provider_inputs
 from components.arguments.base import ComponentArguments
 from components.arguments.cluster import ClusterArgs
@@ -607,19 +609,36 @@ VIEWS: Mapping[str, Any] = {
 CHANNEL = "projects/acme-ml/notificationChannels/1"
 
 
+def test_an_unknown_argument_has_the_name_that_is_written() -> None:
+    """Also one that is called as the part of a fleet that the component is."""
+    more: Any = {"monitoring": {"backend": "none"}}
+    lines = refused(lambda opts: Views("mine", ViewsArgs(**VIEWS, **more), opts=opts))
+    assert lines[1:] == ["monitoring: unknown argument; ViewsArgs lists what there is [unknown-key]"]
+    where = {"project": "acme-ml", "region": "us-central1", "network": "theirs", "subnetwork": "theirs"}
+    cluster: Any = {**where, "node_service_account": "nodes@acme-ml.iam.gserviceaccount.com", "cluster": "lab"}
+    lines = refused(lambda opts: Cluster("mine", ClusterArgs(**cluster), opts=opts))
+    assert lines[1:] == ["cluster: unknown argument; ClusterArgs lists what there is [unknown-key]"]
+
+
+def fleet_of_views(**more: Any) -> tuple[FleetPlan, MonitoringPlan]:
+    """The plan of a fleet with the same pools, teams and settings, and its monitoring."""
+    written = dict(ViewsArgs(**VIEWS, **more).given("mine").plain)
+    watched = {key: written.pop(key) for key in ("alerts", "prices")}
+    fleet = {**written, "region": "us-central1", "cluster": {"name": written.pop("cluster")}, "monitoring": watched}
+    plan = evaluate_values("lab", fleet).fleet_plan
+    assert plan is not None
+    assert plan.monitoring is not None
+    return plan, plan.monitoring
+
+
 @pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
 def test_views_are_those_of_a_fleet_and_notify_channels_that_are_outputs(preview: bool) -> None:
     def build(opts: pulumi.ResourceOptions) -> None:
         channels = [pulumi.Output.from_input(CHANNEL), CHANNEL[:-1] + "2"]
         Views("mine", ViewsArgs(**VIEWS, labels={"cost": "ml"}, notification_channels=channels), opts=opts)
 
-    written = dict(ViewsArgs(**VIEWS, labels={"cost": "ml"}).given("mine").plain)
-    watched = {key: written.pop(key) for key in ("alerts", "prices")}
-    fleet = {**written, "region": "us-central1", "cluster": {"name": written.pop("cluster")}, "monitoring": watched}
-    plan = evaluate_values("lab", fleet).fleet_plan
-    assert plan is not None
-    assert plan.monitoring is not None
-    theirs = plan.monitoring.managed
+    plan, monitoring = fleet_of_views(labels={"cost": "ml"})
+    theirs = monitoring.managed
     assert theirs is not None
     channels = [CHANNEL, CHANNEL[:-1] + "2"]
     made = {
@@ -680,14 +699,9 @@ def test_the_arguments_of_views_collect_what_a_fleet_collects() -> None:
         reached = kubernetes.Provider("kubernetes", kubeconfig="{}")
         Collection("mine", ViewsArgs(**VIEWS), opts=pulumi.ResourceOptions(provider=reached))
 
-    written = dict(ViewsArgs(**VIEWS).given("mine").plain)
-    watched = {key: written.pop(key) for key in ("alerts", "prices")}
-    fleet = {**written, "region": "us-central1", "cluster": {"name": written.pop("cluster")}, "monitoring": watched}
-    plan = evaluate_values("lab", fleet).fleet_plan
-    assert plan is not None
-    assert plan.monitoring is not None
+    _, monitoring = fleet_of_views()
     made = [cast("Any", each.inputs) for each in registered(build).resources if each.type.startswith("kubernetes:")]
-    expected = [cast("Any", each) for each in monitoring_manifests(plan.monitoring, "lab")]
+    expected = [cast("Any", each) for each in monitoring_manifests(monitoring, "lab")]
     assert {(each["kind"], each["metadata"]["name"]) for each in made} == {
         (each["kind"], each["metadata"]["name"]) for each in expected
     }
